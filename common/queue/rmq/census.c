@@ -9,21 +9,21 @@
  * - Messages go from delayed to ready to unacked to rejected, and the census goes the same
  *   way, through lists from the end that is claimed first, and through sets from the
  *   highest score, since a message in line gets a lower one when its turn begins.  So a
- *   message is seen where it was at the beginning, or where it has gone since.  If nobody
- *   knows any more where in a list the last step was, the list begins again.
+ *   message is seen where it was at the beginning, or where it has gone since.  If the
+ *   last message of a step is not found in its list again, the list begins anew.
  * - A Go program moves a message the other way only when it cleans: from the unacked list
  *   of a dead connection to ready.  Those lists come first, and once more at the end.  A
  *   message that was claimed meanwhile can be cleaned away only when its connection has
- *   died.  So the connections are watched all the time: the census proves nothing if one
- *   that was alive is not at the end, or if nobody looked for nearly as long as a lease,
- *   in which one could come and go.
- * - An unacked list of a connection that is not listed would be missed.  So what is
- *   released needs another look, through all keys, that adopts these lists before the
- *   census.  If the server refuses to show its keys, nothing is released.
- * - Our own scripts move messages the other way, too (a retry, a return).  They write the
- *   locks of the message anew, with a new stamp.  A lock that was taken since has another
- *   stamp, too.  So the step that releases a lock compares it with what it was before the
- *   census, byte for byte.
+ *   died.  So the connections are watched all the time: the census proves nothing if a
+ *   connection dies meanwhile, or if they were not looked at for nearly as long as a
+ *   lease, in which a connection could come and go.
+ * - An unacked list of a connection that is not listed would be missed.  So a look through
+ *   all keys adopts such lists before the census.  If the server refuses to show its keys,
+ *   nothing is released.
+ * - Scripts of these tools move messages the other way, too (a retry, a return).  They
+ *   write the locks of the message anew, with a new stamp.  A lock that was taken since
+ *   has another stamp, too.  So the step that releases a lock compares its value with the
+ *   value before the census, byte for byte.
  *
  * Attachments have no such stamp for each move, and a message that goes to another queue
  * takes them along, so no census proves that they are not needed.  They are not removed,
@@ -47,7 +47,7 @@ note_connection(struct rmq_census *c, struct mq_names *live,
 		mq_names_add(live, connection, NULL);
 }
 
-/* Between two steps of a census that watches, however long these take. */
+/* Looks at the connections again, if the last look was WATCH_S ago; called after each step. */
 static int
 watch_connections(struct rmq_census *c)
 {
@@ -71,13 +71,13 @@ watch_connections(struct rmq_census *c)
 	return rv;
 }
 
-/* A reply; names follow, of which those of groups have this length. */
+/* The reply of lua/census.lua; names follow, of which locks of groups have GROUP_LEN bytes. */
 enum { MORE, LATE, MISSING, AT, SIGN, NAMES };
 #define FORM	  "###$$"
 #define GROUP_LEN 14
 
 static void
-take_step(struct rmq_census *c, const redisReply *reply)
+parse_step(struct rmq_census *c, const redisReply *reply)
 {
 	const char *name;
 	size_t i;
@@ -122,7 +122,7 @@ walk_place(struct rmq_census *c, const char *queue, const char *place,
 		more = reply != NULL && mq_reply_is(reply, FORM);
 		c->whole &= more;
 		if (more) {
-			take_step(c, reply);
+			parse_step(c, reply);
 			mq_buf_set(&at, reply->element[AT]->str,
 			    reply->element[AT]->len);
 			mq_buf_set(&sign, reply->element[SIGN]->str,
@@ -137,7 +137,7 @@ walk_place(struct rmq_census *c, const char *queue, const char *place,
 	return rv;
 }
 
-/* Goes through the unacked lists of all connections; adds those that live. */
+/* Goes through the unacked lists of all connections; adds live connections to *live. */
 static int
 walk_unacked(struct rmq_census *c, const char *queue, struct mq_names *live)
 {
@@ -165,7 +165,8 @@ walk_unacked(struct rmq_census *c, const char *queue, struct mq_names *live)
 	return rv;
 }
 
-/* What is on its way to another queue of a cluster is in neither. */
+/* Messages on their way to another queue of a cluster are at none of the places, so the census
+ * is incomplete. */
 static int
 check_outgoing(struct rmq_census *c, const char *queue)
 {
@@ -205,7 +206,7 @@ rmq_census(struct rmq_census *c, const char *queue)
 		rv = walk_place(c, queue, "rejected", NULL, false);
 	if (rv == 0 && c->scope == RMQ_ANYWHERE)
 		rv = check_outgoing(c, queue);
-	/* All connections that lived still have to. */
+	/* A connection that was alive must still be. */
 	mq_names_sort(&live);
 	for (i = 0; rv == 0 && i < c->live.n; i++)
 		c->whole &= mq_names_have(&live, c->live.list[i].name);

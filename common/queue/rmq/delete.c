@@ -1,16 +1,16 @@
 /*
- * The rmq layout: removing a queue and all that is kept about it.
+ * The rmq layout: removing a queue and all of its keys.
  *
- * On a cluster the sets of names are in other slots.  There the steps are: transfers
- * from the queue end; its keys go, unless a consumer has it; dead connections have
- * it no more; it is not known any more; and if it has messages or a consumer again by
- * now, it is known again.  Each step can be repeated.
+ * On a cluster the sets of names are in other slots.  There the steps are: end transfers
+ * from the queue; remove its keys, unless it has a consumer; take it from dead connections;
+ * remove its name; and if the queue has messages or a consumer by then, list its name again.
+ * Each step can be repeated.
  */
 #include "rmq.h"
 
 #include "base/exit.h"
 
-/* How often to try again when connections come and go. */
+/* Tries to delete a queue while connections come and go. */
 #define DELETE_TRIES 100
 
 static void
@@ -30,7 +30,7 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 		mq_command_str(c, connections->list[i].name);
 }
 
-/* *done is false when the connections have changed in between. */
+/* *done is false if other connections are listed by now. */
 static int
 call_delete(struct mq_redis *r, const char *queue,
     const struct mq_names *connections, struct mq_deletion *out, bool *done)
@@ -64,11 +64,11 @@ call_delete(struct mq_redis *r, const char *queue,
 
 /* --- on a cluster --------------------------------------------------------------- */
 
-/* The connections that have the queue, alive or not. */
+/* The connections that have the queue. */
 struct users {
 	struct mq_names all, dead;
-	long consumers; /* of those alive */
-	bool other;	/* some have keys in the other form */
+	long consumers; /* number of consumers of live connections */
+	bool other;	/* keys in the other form exist */
 };
 
 static int
@@ -108,7 +108,7 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	return 0;
 }
 
-/* The name goes, unless the queue is in use again. */
+/* Removes the name, unless the queue is in use again. */
 static int
 forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 {
@@ -153,7 +153,7 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 	if (rv == 0)
 		rv = rmq_call_number(
 		    r, "SISMEMBER A:" RMQ_QUEUES " %n", queue, NULL, &known);
-	/* A live connection that the script does not see, as it has no lease. */
+	/* Go's connections have no lease of the queue, so the script does not see them. */
 	out->consumers = u.consumers;
 	if (rv == 0 && u.consumers == 0 && (!u.other || out->dry_run))
 		rv = call_delete(r, queue, &u.all, out, &done);

@@ -1,18 +1,19 @@
 /*
- * The keys of the layout of adjust/rmq v5 (Go), and ours, which a Go peer does not know and
- * does not need; mq-layout(7) says what each of them is.  [Q] is {Q} on a cluster, so that all
- * those of a queue are in one slot.  rmq::queue::{Q}::none never exists: a script that names
- * it is refused whole while its slot moves to another node.
+ * The keys of the layout of adjust/rmq v5 (Go), and keys of these tools, which Go programs do
+ * not need; mq-layout(7) explains each.  On a cluster, [Q] is {Q}, so that all keys of a queue
+ * are in one slot, and rmq::queue::{Q}::none never exists: a script that names it is refused
+ * whole while its slot moves to another node.
  */
 #include "rmq.h"
 
-/* The lengths of literals are known: looking at many queues spends much of its time here. */
+/* As a macro, since the compiler knows the lengths of literals: stats of many queues spend
+ * much of their time here. */
 #define PART(s)                                                                \
 	{                                                                      \
 		(s), strlen(s)                                                 \
 	}
 
-/* The key of a connection, a queue, or both (NULL: not of one) that ends with n bytes. */
+/* Adds the key of a connection, a queue, or both (one may be NULL) that ends with n bytes. */
 static void
 add_key(struct mq_command *c, const char *connection, const char *queue,
     bool braces, const char *end, size_t n)
@@ -43,7 +44,7 @@ rmq_key_queue(struct mq_command *c, const char *queue, const char *words)
 	}
 }
 
-/* An empty tag is none. */
+/* An empty tag {} chooses no slot. */
 bool
 rmq_is_scattered(const struct mq_command *c, const char *queue)
 {
@@ -59,7 +60,7 @@ rmq_keys(struct mq_command *c, const char *connection, const char *queue,
 {
 	static const struct {
 		const char *word, *key;
-		const char *on_cluster; /* NULL: the same */
+		const char *on_cluster; /* NULL: as key */
 	} rows[] = {{"known", "A:" RMQ_QUEUES, NOWHERE},
 	    {"listed", "A:" RMQ_CONNECTIONS, NOWHERE},
 	    {"queues", "C:queues", NOWHERE}, {"running", "C:running", NOWHERE},
@@ -111,7 +112,7 @@ rmq_start(struct mq_command *c, const struct mq_script *script,
 	rmq_keys(c, connection, queue, mq_command_keys(c));
 }
 
-/* Names are not escaped anywhere, so one that could be mistaken is refused. */
+/* Names are not escaped in keys, so ambiguous ones are refused. */
 const char *
 rmq_queue_error(const char *queue)
 {
@@ -129,7 +130,7 @@ rmq_queue_error(const char *queue)
 	return NULL;
 }
 
-/* What each tool may do with these, and hear; see rights.h. */
+/* Rights of each tool to keys and channels; see rights.h. */
 const struct mq_right rmq_rights[] = {
     {"~rmq::queues", "PCJVLKRDZTG"},
     {"~rmq::queue::\\[%q]::*", "PCJVLKRDZTG"},
@@ -140,12 +141,12 @@ const struct mq_right rmq_rights[] = {
     {"~rmq::connection::*::heartbeat", "CJVLKRD"},
     {"~rmq::connection::*::queues", "CJVLKRD"},
     {"~rmq::connection::*::queue::\\[%q]::*", "CJVLKRD"},
-    /* Only to see whether there are any, in the other form. */
+    /* Keys in the other form: only whether they exist. */
     {"~rmq::connection::*::queue::{%q}::*", "CLKRD"},
     {"~rmq::queue::{%q}::*", "QL"},
     {"~rmq::connection::*::info", "CJVLKQX"},
     {"~rmq::connection::*::running", "CLKX"},
-    /* CLIENT TRACKING tells of these. */
+    /* CLIENT TRACKING publishes here. */
     {"resetchannels", "CX"},
     {"&__redis__:invalidate", "C"},
     /* Consumers wake each other; see queue/lua/lib/role.lua. */
@@ -159,7 +160,7 @@ const struct mq_side rmq_side = {.key = rmq_key_queue,
     .publisher = "publisher::",
     .other = rmq_keys};
 
-/* Those that are tracked have one name in brackets. */
+/* Keys that are tracked have one name in brackets. */
 bool
 rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {

@@ -1,10 +1,7 @@
-/*
- * The rmq layout: questions about many queues or connections, and what the steps of a
- * round of cleaning share.
- */
+/* The rmq layout: questions about many queues or connections, and functions for cleaners. */
 #include "rmq.h"
 
-/* The longest KEY, and more. */
+/* Bytes for any KEY. */
 #define KEY_SIZE 32
 
 void
@@ -27,7 +24,7 @@ rmq_ask(struct mq_command *c, const char *question, const char *name,
 	for (p = verb + len; *p == ' ' && p[2] == ':'; p += n + 1) {
 		n = strcspn(p + 1, " |");
 		strlcpy(key, p + 1, MIN(n + 1, sizeof(key)));
-		/* The others of a scattered queue, which only Go programs use, lie in
+		/* Other keys of a scattered queue, which only Go programs use, are in
 		 * other slots. */
 		if (*key == 'Q' && p > verb + len && rmq_is_scattered(c, name))
 			continue;
@@ -83,15 +80,14 @@ rmq_call_names(struct mq_redis *r, const char *set, struct mq_names *names,
 	return 0;
 }
 
-/* --- which have anything ------------------------------------------------------- */
+/* --- keys that exist ----------------------------------------------------------- */
 
 /*
- * Peers keep no list of connections or queues that have something, and most of thousands
- * may have nothing.  One EXISTS asks about many: 5,000 connections cost the server 3 ms,
- * and only those found are asked for more.
+ * Most of thousands of connections or queues may have no keys.  One EXISTS asks about many:
+ * 5,000 connections take the server 3 ms, and more questions go only to those with keys.
  */
 
-/* How many keys are in one command, which takes the server some 0.1 ms. */
+/* Keys in one EXISTS, which takes the server some 0.1 ms. */
 #define KEYS_MAX 200
 
 static void
@@ -106,7 +102,7 @@ ask_keys(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_keys(void *arg, size_t i, redisReply *reply)
+store_found(void *arg, size_t i, redisReply *reply)
 {
 	const struct rmq_exists *look = arg;
 	size_t at = i * look->together, end = at + look->together;
@@ -133,7 +129,7 @@ rmq_exists(
 		if (look->keys[i] == of)
 			look->item[look->n++] = i;
 	rv = mq_ask_each(look->r, (look->n + together - 1) / together, ask_keys,
-	    take_keys, look);
+	    store_found, look);
 	free(look->item);
 	return rv;
 }
@@ -173,7 +169,7 @@ rmq_keep_holders(struct mq_redis *r, const char *const *queues, int count,
 
 	for (i = 0; i < n; i++)
 		kept += look.keys[i] != RMQ_NONE;
-	/* Few have something, and others stood beside them. */
+	/* If few commands found keys, each of their connections is asked by itself. */
 	if (rv == 0 && kept < n / 2)
 		rv = rmq_exists(&look, RMQ_SOME, n, 1);
 	for (kept = i = 0; i < n; i++)
@@ -207,7 +203,7 @@ struct questioning {
 	struct rmq_cleaner *w;
 	const struct mq_names *names;
 	const char *questions;
-	size_t n; /* of them */
+	size_t n; /* questions about each name */
 	long long *answers;
 };
 
@@ -231,7 +227,7 @@ ask_question(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_number(void *arg, size_t i, redisReply *reply)
+parse_answer(void *arg, size_t i, redisReply *reply)
 {
 	struct questioning *all = arg;
 	int64_t ms;
@@ -264,7 +260,7 @@ rmq_cleaner_ask(struct rmq_cleaner *w, const struct mq_names *names,
 		all.answers[i] = RMQ_NO_ANSWER;
 	*answers = all.answers;
 	return mq_ask_each(
-	    w->round.r, all.n * names->n, ask_question, take_number, &all);
+	    w->round.r, all.n * names->n, ask_question, parse_answer, &all);
 }
 
 int
@@ -300,7 +296,7 @@ rmq_cleaner_count(struct rmq_cleaner *w, const char *queue, long crashed,
 
 	if (crashed == 0 && expired == 0)
 		return;
-	/* Most of a queue come one after the other. */
+	/* Most counts of a queue come one after the other. */
 	if (n == 0 || strcmp(w->counts[n - 1].queue, queue) != 0) {
 		w->counts =
 		    mq_xreallocarray(w->counts, n + 1, sizeof(*w->counts));

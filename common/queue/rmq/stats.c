@@ -1,21 +1,20 @@
 /*
- * The rmq layout: what is in the queues, how long it has been waiting, which connections
- * have it, and what runs there.
+ * The rmq layout: numbers, counts and ages of messages, connections and their messages, and
+ * runs.
  *
- * There may be thousands of them, and most may have no keys, of which one command tells
- * for many.  About each of the others one script tells all.
+ * Most of thousands of queues may have no keys, and one command finds that for many.  For
+ * each other queue, one script reads all.
  *
- * On a cluster, a queue's messages are on one node.  What connections hold is on those of
- * the queues, but which queues a connection has, and its heartbeat, can be on any; what is
- * not known, as a node is lost, is told.
+ * On a cluster, all messages of a queue, unacked ones, too, are on one node, but a
+ * connection's queues and heartbeat can be on any; if a node is lost, its numbers are
+ * unknown.
  */
 #include "rmq.h"
 
-/* The queues of which one EXISTS asks whether they have any keys, and the same for keys in
- * the other form.  On a cluster a command asks about one key. */
+/* Queues in one EXISTS, for all keys and for keys in the other form.  On a cluster, a command
+ * asks about one key in the other form. */
 #define TOGETHER	25
 #define OTHERS_TOGETHER 100
-/* The keys of a queue that lua/stats.lua reads; on a cluster it reads outgoing, too. */
 
 /* A scan of this many keys takes 3 ms of the server's time.  On a server with more keys, only
  * cleaners scan, and list connections and queues again that are not listed. */
@@ -61,7 +60,7 @@ list_rows(
 	return rv;
 }
 
-/* --- which have anything ------------------------------------------------------- */
+/* --- keys that exist ----------------------------------------------------------- */
 
 static void
 add_keys(void *arg, size_t i, struct mq_command *c)
@@ -113,9 +112,9 @@ find_others(struct mq_redis *r, struct mq_stats *out)
 	return rv;
 }
 
-/* --- what each has ------------------------------------------------------------- */
+/* --- queues -------------------------------------------------------------------- */
 
-/* The elements of the reply of lua/stats.lua; from COUNTS on, the counts. */
+/* The reply of lua/stats.lua; from COUNTS on, the counts. */
 enum { READY, PRIORITY, REJECTED, DELAYED, IN_LINE, OUTGOING, PAUSED, NOW };
 enum { CLOCK = NOW + 1, HEADER, SINCE, DUE, COUNTS };
 #define FACTS "########$$$$ *"
@@ -159,7 +158,7 @@ score_ms(const redisReply *score, int64_t ahead)
 				 1;
 }
 
-/* The oldest of the ages that are known counts. */
+/* Sets the age of the oldest message, of the ages that are known. */
 static void
 parse_ages(struct mq_queue_stats *q, redisReply *const *fact, int64_t now_ms)
 {
@@ -414,13 +413,13 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 	struct mq_queue_stats *q = l->out->queues;
 	struct mq_connection_stats *of = l->out->connections;
 	struct mq_consuming *link;
-	bool part; /* some connections' queues are not known */
+	bool unknown; /* queues of some connections are unknown */
 
 	if (!mq_redis_command(r).cluster)
 		return;
-	part = rmq_missed(r, "GET A:" RMQ_CONNECTIONS, NULL, NULL);
+	unknown = rmq_missed(r, "GET A:" RMQ_CONNECTIONS, NULL, NULL);
 	for (int i = 0; i < l->out->connection_count; i++, of++) {
-		part |= rmq_missed(r, "GET C:queues", of->name, NULL);
+		unknown |= rmq_missed(r, "GET C:queues", of->name, NULL);
 		of->unsure =
 		    rmq_missed(r, "GET C:heartbeat", of->name, &of->node);
 	}
@@ -433,7 +432,7 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 			link->row->consumers = link->row->dead_consumers =
 			    link->row->connections = -1;
 	}
-	for (int i = 0; part && i < l->out->count; i++, q++)
+	for (int i = 0; unknown && i < l->out->count; i++, q++)
 		q->unacked = q->consumers = q->dead_consumers = q->connections =
 		    -1;
 }
@@ -518,7 +517,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	return rv;
 }
 
-/* --- what runs there ---------------------------------------------------------- */
+/* --- runs --------------------------------------------------------------------- */
 
 int
 rmq_running(struct mq_redis *r, struct mq_runs *out)

@@ -1,24 +1,25 @@
 /*
- * The rmq layout: walks through the messages at a place; moving and removing those that a
- * walk has chosen, or the next ones unseen.  The scripts lua/walk.lua and lua/move.lua know
- * where a walk is; here is only kept what they say.
+ * The rmq layout: walks through the messages at a place; moving and removing messages that a
+ * walk has chosen, or the next ones unseen.  The cursor of a walk is text of lua/walk.lua and
+ * lua/move.lua, which is only kept here.
  */
 #include "rmq.h"
 
 #include "base/clock.h"
 #include "base/exit.h"
 
-/* How much one step reads or moves; the server is kept for a millisecond or two. */
+/* A step reads or moves at most 1000 messages, or about 1 MiB, and takes the server 1 or
+ * 2 ms. */
 #define STEP_COUNT 1000
 #define STEP_BYTES (1 << 20)
 
-/* In front of each element in a sorted set; see lua/lib/place.lua. */
+/* Length of the prefix of an element in a sorted set; see lua/lib/place.lua. */
 #define UNIQUE_LEN 32
 #define LINE_1	   (INT64_C(1) << 52)
 
 /* --- scan ---------------------------------------------------------------- */
 
-/* As lua/walk.lua has them. */
+/* The reply of lua/walk.lua. */
 enum { CURSOR, ANCHOR, LOOKED, MORE, EACH, ITEMS };
 
 /* The connection whose list the walk is in; NULL: the place is not of a connection. */
@@ -65,7 +66,7 @@ set_items(struct mq_scan *s, redisReply *const *e, int n, size_t each)
 		    .connection = connection_of(s)};
 		if (s->place.state != MQ_DELAYED || each == 1)
 			continue;
-		/* Our scores are integers.  Others may have put anything there. */
+		/* Other programs may have written any score. */
 		score = strtod(e[1]->str, NULL);
 		if (score >= LINE_1)
 			s->items[i].in_line = true;
@@ -76,7 +77,7 @@ set_items(struct mq_scan *s, redisReply *const *e, int n, size_t each)
 	}
 }
 
-/* Reads the next slice of one connection or queue: how many messages that are, or -1. */
+/* Reads the next slice of one connection or queue; returns the messages looked at, or -1. */
 static long
 read_slice(struct mq_redis *r, struct mq_scan *s)
 {
@@ -116,8 +117,8 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 
 /* --- move ---------------------------------------------------------------- */
 
-/* Begins a step of lua/move.lua; chosen messages can be added.  cursor, anchor: of the walk
- * that has chosen them, else NULL. */
+/* Begins a step of lua/move.lua, to which chosen messages can be added.  cursor, anchor: of
+ * their walk, else NULL. */
 static void
 start_move(struct mq_command *c, const struct mq_place *place, const char *how,
     const char *to, long max, const struct mq_buf *cursor,
@@ -165,8 +166,8 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	long long alive = 0;
 
 	*moved = 0;
-	/* The script sees the lease of one of ours only, as the heartbeat lies in another
-	 * slot. */
+	/* On a cluster the heartbeat is in another slot, so the script looks only for a
+	 * lease of the queue, which Go's connections lack. */
 	if (place->state == MQ_UNACKED && c.cluster &&
 	    rmq_call_number(
 		r, "PTTL C:heartbeat", place->connection, NULL, &alive) == -1)
@@ -193,9 +194,9 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	return away ? rmq_transfer_complete(r, place->queue, to) : 0;
 }
 
-/* Takes what one step says.  *at: the first item that it did not deal with. */
+/* Parses the reply of a step.  *at: the first item that the step did not deal with. */
 static void
-note_step(struct mq_scan *s, redisReply *reply, const bool *chosen, int *at,
+parse_step(struct mq_scan *s, redisReply *reply, const bool *chosen, int *at,
     long *taken)
 {
 	struct mq_walk *w = &s->walk;
@@ -245,7 +246,7 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 		reply = mq_call_form(r, &c, "##$*$");
 		if (reply == NULL)
 			return -1;
-		note_step(s, reply, chosen, &at, taken);
+		parse_step(s, reply, chosen, &at, taken);
 		if (away)
 			rv = rmq_transfer_complete(r, place.queue, to);
 		if (rv == -1)
@@ -255,8 +256,8 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	return rv;
 }
 
-/* Until the first message that was brought aside is in front again; if somebody has taken
- * it, once around is enough. */
+/* Brings messages back until the first that was brought aside is in front again; if that is
+ * gone, the list goes around once. */
 static int
 bring_home(struct mq_redis *r, struct mq_scan *s)
 {
@@ -299,7 +300,6 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 		s->end = w->connections->elements == 0;
 	}
 	while (!s->end && looked == 0) {
-		/* The one before has been gone through. */
 		if (w->ended) {
 			w->connection++;
 			mq_buf_clear(&w->cursor);

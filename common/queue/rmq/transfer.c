@@ -1,18 +1,18 @@
 /*
- * The rmq layout: messages that go from one queue of a cluster to another; and ending the
- * transfers that somebody has begun, and forgetting their marks; see rmq.h.
+ * The rmq layout: messages that go from one queue of a cluster to another; for cleaners,
+ * ending transfers, and dropping their marks.  See rmq.h.
  */
 #include "rmq.h"
 
 #include "base/exit.h"
 
-/* How long a replica may take. */
+/* Longest wait for a replica. */
 #define CONFIRM_MS 5000
-/* Others may begin transfers all the time. */
+/* A call reads outgoing at most 1000 times, as new transfers may begin all the time. */
 #define READS_MAX  1000
 #define READ_BYTES (1 << 20)
-/* A mark stays for so long, as a program that was stopped may repeat a step late; when
- * a queue has very many marks, for a shorter time. */
+/* A mark stays for 24 hours, since a program that was stopped may repeat a step late; if a
+ * queue has MARK_MANY marks, for 10 minutes. */
 #define MARK_MS	     (24 * INT64_C(3600000))
 #define MARK_MANY_MS INT64_C(600000)
 #define MARK_MANY    10000
@@ -40,7 +40,7 @@ rmq_key_notice(struct mq_command *c, const char *queue, const char *to)
 	    c, away ? queue : to, away ? "outgoing none" : "ready counters");
 }
 
-/* Step 2.  parts: a field and an element by turns, n of them together. */
+/* Step 2.  parts: n fields and elements by turns. */
 static void
 add_arrive(struct mq_command *c, const char *source, const char *to,
     const struct mq_part *parts, int n)
@@ -72,7 +72,7 @@ struct batch {
 	int n;
 };
 
-/* One step: its integer, or *n is -1 if it was refused. */
+/* Carries out a step; *n: its integer, or -1 if it was refused. */
 static int
 call_step(const struct batch *b, struct mq_command *c, long long *n)
 {
@@ -84,7 +84,7 @@ call_step(const struct batch *b, struct mq_command *c, long long *n)
 	return rv;
 }
 
-/* Step 3, on the connection of step 2; *n is 0 if that is not to be relied upon. */
+/* Step 3, on the connection of step 2; *n is 0 if no replica has confirmed that. */
 static int
 confirm(const struct batch *b, long long *n)
 {
@@ -113,7 +113,7 @@ confirm(const struct batch *b, long long *n)
 	return 0;
 }
 
-/* Steps 2 to 5; *ended: all were good. */
+/* Steps 2 to 5; *ended: the messages have left outgoing. */
 static int
 finish_batch(const struct batch *b, bool *ended)
 {
@@ -133,7 +133,7 @@ finish_batch(const struct batch *b, bool *ended)
 	mq_command_free(&c);
 	if (reply == NULL)
 		return -1;
-	/* A name that cannot be listed now is so when somebody finds the messages. */
+	/* If the node of the names is lost, a cleaner lists the name later. */
 	*ended = mq_reply_missing(reply) ||
 	    mq_round_good(b->round, reply, REDIS_REPLY_INTEGER);
 	freeReplyObject(reply);
@@ -148,19 +148,20 @@ finish_batch(const struct batch *b, bool *ended)
 	return 0;
 }
 
-/* All that go to one queue go together.  *all becomes false if one has not ended. */
+/* Finishes the transfers of a slice, all to one queue together.  *all becomes false if one has
+ * not ended. */
 static int
 finish_slice(struct batch *b, const redisReply *read, long *ended, bool *all)
 {
 	redisReply *const *e = read->element;
 	size_t i, k, n = read->elements / 2;
-	/* NULL: it is done, or its field is none of ours. */
+	/* The queue of each message; NULL: its turn is over, or its field malformed. */
 	const char **to = mq_xcalloc(n + 1, sizeof(*to)), *p;
 	bool good = false;
 	int rv = 0;
 
 	b->parts = mq_xcalloc(2 * n + 1, sizeof(*b->parts));
-	/* The last of three words of a field is a queue. */
+	/* A field is "ID FROM QUEUE". */
 	for (i = 0; i < n; i++) {
 		p = strchr(e[2 * i]->str, ' ');
 		p = p != NULL ? strchr(p + 1, ' ') : NULL;
@@ -216,7 +217,7 @@ rmq_transfer_finish(
 			break;
 		}
 		rv = finish_slice(&b, reply, ended, &all);
-		/* Those that stay are not read again. */
+		/* If messages stay, the next read begins behind them. */
 		last = reply->element[(reply->elements / 2 - 1) * 2];
 		if (!all)
 			mq_buf_set(&after, last->str, last->len);
@@ -248,14 +249,14 @@ rmq_transfer_complete(struct mq_redis *r, const char *source, const char *to)
 
 /* --- cleaning -------------------------------------------------------------------- */
 
-/* The marks of a queue that are older than that. */
+/* The marks of a queue that are older than before_ms. */
 struct marks {
 	struct rmq_cleaner *w;
 	const char *queue;
 	int64_t before_ms;
 };
 
-/* Drops those that the source's outgoing has no more.  A mark is of the form "MS SOURCE". */
+/* Drops marks "MS SOURCE" of messages that have left the source's outgoing. */
 static int
 drop_marks(void *arg, redisReply *some)
 {
