@@ -515,18 +515,22 @@ mq_sweep_keys(struct mq_sweep *s)
 {
 	struct mq_redis *r = s->round->r;
 	struct walks all = {.sweep = s, .sizes = s->most > 0};
-	int node, rv = 0;
+	int node, step, rv = 0;
 
 	for (node = 0; mq_redis_visit(r, node); node++) {
 		all.list =
 		    mq_xreallocarray(all.list, all.n + 1, sizeof(*all.list));
-		all.list[all.n++] = (struct walk){.node = node, .cursor = "0"};
+		all.list[all.n] = (struct walk){.node = node};
+		snprintf(
+		    all.list[all.n++].cursor, MQ_CURSOR_SIZE, "%llu", s->at);
 	}
 	if (all.sizes)
 		rv = step_walks(&all);
 	all.sizes = false;
-	while (rv == 0 && all.n > 0)
+	for (step = 0;
+	     rv == 0 && all.n > 0 && (s->steps == 0 || step < s->steps); step++)
 		rv = step_walks(&all);
+	s->at = all.n > 0 ? strtoull(all.list->cursor, NULL, 10) : 0;
 	(void)mq_redis_visit(r, node);
 	free(all.list);
 	return rv;

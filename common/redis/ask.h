@@ -94,6 +94,10 @@ struct mq_sweep {
 	const char *pattern;
 	const char *type; /* type of the keys; NULL: any */
 	long long most;	  /* skip nodes with more keys; 0: skip none */
+	/* Most steps from the cursor `at` on, which is set to where the next walk goes on, 0 at
+	 * the end; on one server only.  0: all keys. */
+	int steps;
+	unsigned long long at;
 	/* Gets the keys of a step, strings; a key may come twice.  Returns 0, or -1 when
 	 * the connection is lost. */
 	int (*take)(void *arg, const redisReply *keys);

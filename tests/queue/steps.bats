@@ -135,15 +135,15 @@ holding() {
 @test "steps: a key of ours that is left of a queue or connection that nobody lists goes" {
 	redis sadd known k >/dev/null
 	redis set key x >/dev/null
-	assert_equal "$(step orphan "key known beat" "k connection")" 0
+	assert_equal "$(step orphan "known beat key" k)" 0
 	redis set beat 1 ex 60 >/dev/null
-	assert_equal "$(step orphan "key known beat" "o connection")" 0
-	assert_equal "$(step orphan "key known beat" "o held")" 0
-	assert_equal "$(step orphan "key known beat" "o queue 1")" 1
+	assert_equal "$(step orphan "known beat key" o)" 0
+	redis del beat >/dev/null
+	assert_equal "$(step orphan "known beat none key" "o 1")" 1
 	assert_equal "$(redis exists key)" 1
-	assert_equal "$(step orphan "key known beat" "o queue")" 1
+	assert_equal "$(step orphan "known beat none key" o)" 1
 	assert_equal "$(redis exists key)" 0
-	assert_equal "$(step orphan "key known beat" "o queue")" 0
+	assert_equal "$(step orphan "known beat none key" o)" 0
 }
 
 # settle HOW ELEMENT MS RECEIPT [KEY...]

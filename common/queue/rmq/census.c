@@ -38,35 +38,43 @@
 #define UNSEEN_S 45.0
 #define WATCH_S	 15.0
 
-static void
-note_connection(struct rmq_census *c, struct mq_names *live,
-    const char *connection, long long ttl)
+/* Lists all connections, with the queue; of each asks how long it lives, in ms, and how many
+ * messages of the queue it holds.  Adds those that live. */
+static int
+ask_connections(struct rmq_census *c, const char *queue, struct mq_names *all,
+    long long **n, struct mq_names *live)
 {
-	c->whole &= ttl != RMQ_NO_ANSWER;
-	if (ttl > 0)
-		mq_names_add(live, connection, NULL);
+	size_t i;
+	int rv = rmq_cleaner_listed(c->w, RMQ_CONNECTIONS, all, &c->whole);
+
+	for (i = 0; i < all->n; i++)
+		all->list[i].queue = mq_xstrdup(queue);
+	if (rv == 0)
+		rv = rmq_cleaner_ask(
+		    c->w, all, "PTTL C:heartbeat|LLEN B:unacked", n);
+	for (i = 0; rv == 0 && i < 2 * all->n; i++) {
+		c->whole &= (*n)[i] != RMQ_NO_ANSWER;
+		if (i % 2 == 0 && (*n)[i] > 0)
+			mq_names_add(live, all->list[i / 2].name, NULL);
+	}
+	return rv;
 }
 
 /* Looks at the connections again, if the last look was WATCH_S ago; called after each step. */
 static int
-watch_connections(struct rmq_census *c)
+watch_connections(struct rmq_census *c, const char *queue)
 {
 	double now = mq_clock_s(CLOCK_MONOTONIC);
 	struct mq_names all = {0};
-	long long *ttl = NULL;
-	size_t i;
+	long long *n = NULL;
 	int rv;
 
 	if (c->watched_s == 0 || now - c->watched_s < WATCH_S)
 		return 0;
 	c->whole &= now - c->watched_s <= UNSEEN_S;
-	rv = rmq_cleaner_listed(c->w, RMQ_CONNECTIONS, &all, &c->whole);
-	if (rv == 0)
-		rv = rmq_cleaner_ask(c->w, &all, "PTTL C:heartbeat", &ttl);
-	for (i = 0; rv == 0 && i < all.n; i++)
-		note_connection(c, &c->live, all.list[i].name, ttl[i]);
+	rv = ask_connections(c, queue, &all, &n, &c->live);
 	mq_names_free(&all);
-	free(ttl);
+	free(n);
 	c->watched_s = now;
 	return rv;
 }
@@ -128,7 +136,7 @@ walk_place(struct rmq_census *c, const char *queue, const char *place,
 			mq_buf_set(&sign, reply->element[SIGN]->str,
 			    reply->element[SIGN]->len);
 			more = reply->element[MORE]->integer != 0;
-			rv = watch_connections(c);
+			rv = watch_connections(c, queue);
 		}
 		freeReplyObject(reply);
 	}
@@ -141,25 +149,15 @@ walk_place(struct rmq_census *c, const char *queue, const char *place,
 static int
 walk_unacked(struct rmq_census *c, const char *queue, struct mq_names *live)
 {
-	struct mq_names all = {0}, lists = {0};
+	struct mq_names all = {0};
 	long long *n = NULL;
 	size_t i;
-	int rv = rmq_cleaner_listed(c->w, RMQ_CONNECTIONS, &all, &c->whole);
+	int rv = ask_connections(c, queue, &all, &n, live);
 
-	for (i = 0; i < all.n && c->whole; i++)
-		mq_names_add(&lists, all.list[i].name, queue);
-	if (rv == 0)
-		rv = rmq_cleaner_ask(
-		    c->w, &lists, "LLEN B:unacked|PTTL C:heartbeat", &n);
-	for (i = 0; rv == 0 && i < lists.n; i++) {
-		note_connection(c, live, lists.list[i].name, n[2 * i + 1]);
-		c->whole &= n[2 * i] != RMQ_NO_ANSWER;
-	}
-	for (i = 0; rv == 0 && i < lists.n; i++)
-		if (n[2 * i] > 0)
+	for (i = 0; rv == 0 && i < all.n; i++)
+		if (n[2 * i + 1] > 0)
 			rv = walk_place(
-			    c, queue, "unacked", lists.list[i].name, false);
-	mq_names_free(&lists);
+			    c, queue, "unacked", all.list[i].name, false);
 	mq_names_free(&all);
 	free(n);
 	return rv;

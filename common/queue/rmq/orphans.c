@@ -131,48 +131,13 @@ rmq_missed(const struct mq_redis *r, const char *question, const char *name,
 
 /* --- what is found -------------------------------------------------------------- */
 
-#define OF_QUEUE(key, how)                                                     \
-	"$orphan Q:" key " A:" RMQ_QUEUES " Q:ready %n " how " %q"
-#define OF_CONNECTION(key)                                                     \
-	"$orphan C:" key " A:" RMQ_CONNECTIONS " C:heartbeat %n connection %q"
-
-/* Keys of queues and connections (C) that may be found although nobody lists these. */
-static const struct place {
-	const char *what, *question;
-	char of;
-	/* Of a key that holds messages, what its type begins with; else the question
-	 * removes the key. */
-	char type;
-	bool busy; /* cleaning has something to do in its queue */
-} places[] = {{"ready", "TYPE Q:ready", 'Q', 'l', false},
-    {"rejected", "TYPE Q:rejected", 'Q', 'l', false},
-    {"delayed", "TYPE Q:delayed", 'Q', 'z', true},
-    {"priority", "TYPE Q:priority", 'Q', 'z', false},
-    {"outgoing", "TYPE Q:outgoing", 'Q', 'h', false},
-    {"counters", OF_QUEUE("counters", "queue"), 'Q', '\0', false},
-    {"paused", OF_QUEUE("paused", "queue"), 'Q', '\0', false},
-    {"locks", OF_QUEUE("locks", "held"), 'Q', '\0', true},
-    {"clock", OF_QUEUE("clock", "held"), 'Q', '\0', false},
-    {"rate", OF_QUEUE("rate", "queue"), 'Q', '\0', false},
-    {"info", OF_CONNECTION("info"), 'C', '\0', false},
-    {"running", OF_CONNECTION("running"), 'C', '\0', false}};
-#define PLACES (sizeof(places) / sizeof(places[0]))
-
-/* In lists of owners, each has "1" in a dry run, else "0". */
 struct found {
 	struct rmq_cleaner *w;
-	struct mq_names
-	    owners[PLACES];	      /* of the keys, unless they are listed */
-	struct mq_names some[PLACES]; /* of this step; some may be listed */
-	struct mq_names lists;	      /* unacked: connection and queue */
+	struct mq_names some; /* queues with keys in this step */
+	/* Those that are not listed: queues, and connections with keys of ours. */
+	struct mq_names queues, connections;
+	struct mq_names lists; /* unacked: connection and queue */
 };
-
-static void
-add_owner(
-    const struct rmq_cleaner *w, struct mq_names *owners, const char *name)
-{
-	mq_names_add(owners, name, w->how->dry_run ? "1" : "0");
-}
 
 /* Selects those with this answer, or with one above 0. */
 #define SOME (-1)
@@ -279,56 +244,51 @@ rmq_adopt_all(struct rmq_cleaner *w)
 
 /* --- all keys -------------------------------------------------------------------- */
 
+/* Whether a key has one of these words; no key has a blank. */
+static bool
+is_any(const char *what, const char *words)
+{
+	const char *word = strstr(words, what);
+	size_t n = strlen(what);
+
+	return word != NULL && (word == words || word[-1] == ' ') &&
+	    (word[n] == ' ' || word[n] == '\0');
+}
+
 static void
 note_key(struct found *f, redisReply *key)
 {
 	struct rmq_cleaner *w = f->w;
 	bool cluster = mq_redis_command(w->round.r).cluster;
-	char *connection, *queue, *what = NULL;
-	const struct place *place = places;
+	char *connection, *queue, *what;
 
 	if (unacked_names(key, &connection, &queue)) {
 		mq_names_add(&f->lists, connection, queue);
+		if (rmq_queue_error(queue) == NULL)
+			mq_names_add(&f->some, queue, NULL);
 		return;
 	}
 	queue = queue_of(key, cluster, &what);
-	/* The names of our connections we make ourselves. */
-	connection = queue != NULL ?
-	    NULL :
-	    cut_name(key, "rmq::connection::", "::", &what);
-	while (place < places + PLACES &&
-	    (what == NULL || strcmp(place->what, what) != 0 ||
-		place->of != (queue != NULL ? 'Q' : 'C')))
-		place++;
-	if (place == places + PLACES)
-		return;
-	if (queue != NULL && w->how->all && place->busy)
+	if (queue != NULL && w->how->all && is_any(what, "delayed locks"))
 		mq_names_add(&w->busy, queue, NULL);
-	/* On a cluster, no key is removed. */
-	if (place->type == '\0' && cluster)
+	if (queue != NULL &&
+	    is_any(what,
+		"ready rejected delayed priority outgoing counters paused "
+		"locks clock rate"))
+		mq_names_add(&f->some, queue, NULL);
+	if (queue != NULL || cluster)
 		return;
-	if (queue != NULL)
-		add_owner(w, &f->some[place - places], queue);
-	else if (connection != NULL && *connection != '\0' &&
+	/* The names of our connections we make ourselves. */
+	connection = cut_name(key, "rmq::connection::", "::", &what);
+	if (connection != NULL && *connection != '\0' &&
+	    is_any(what, "info running") &&
 	    !mq_names_have(&w->live, connection) &&
 	    !mq_names_have(&w->dead, connection))
-		add_owner(w, &f->owners[place - places], connection);
+		mq_names_add(&f->connections, connection, NULL);
 }
 
 /* There may be a million known queues, so only those whose keys were found are asked
  * for. */
-static int
-keep_unknown(struct rmq_cleaner *w, struct found *f)
-{
-	size_t p;
-	int rv = 0;
-
-	for (p = 0; rv == 0 && p < PLACES; p++)
-		rv = select_names(w, &f->some[p],
-		    "SISMEMBER A:" RMQ_QUEUES " %n", 0, &f->owners[p]);
-	return rv;
-}
-
 static int
 note_keys(void *arg, const redisReply *keys)
 {
@@ -338,9 +298,10 @@ note_keys(void *arg, const redisReply *keys)
 
 	for (i = 0; i < keys->elements; i++)
 		note_key(f, keys->element[i]);
-	rv = keep_unknown(f->w, f);
-	for (i = 0; i < PLACES; i++)
-		mq_names_free(&f->some[i]);
+	mq_names_sort(&f->some);
+	rv = select_names(
+	    f->w, &f->some, "SISMEMBER A:" RMQ_QUEUES " %n", 0, &f->queues);
+	mq_names_free(&f->some);
 	return rv;
 }
 
@@ -350,49 +311,32 @@ find_keys(struct rmq_cleaner *w, struct found *f)
 {
 	struct mq_sweep sweep = {.round = &w->round,
 	    .pattern = "rmq::*",
+	    .steps = w->how->all ? 0 : SCAN_STEPS,
+	    .at = w->how->scan_from,
 	    .take = note_keys,
 	    .arg = f};
-	struct mq_command c = mq_redis_command(w->round.r);
-	char cursor[MQ_CURSOR_SIZE];
-	redisReply *reply, *keys;
-	int steps, rv = 0;
+	int rv = mq_sweep_keys(&sweep);
 
-	if (w->how->all) {
-		rv = mq_sweep_keys(&sweep);
-		w->blind = sweep.incomplete;
-		return rv;
-	}
-	snprintf(cursor, sizeof(cursor), "%llu", w->how->scan_from);
-	for (steps = 0; rv == 0 && *cursor != '\0' && steps < SCAN_STEPS;
-	     steps++) {
-		mq_keys_ask(&c, cursor, sweep.pattern);
-		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
-		w->blind = reply == NULL;
-		*cursor = '\0';
-		keys = reply != NULL ? mq_cursor_take(cursor, reply) : NULL;
-		if (keys != NULL)
-			rv = note_keys(f, keys);
-		freeReplyObject(reply);
-	}
-	w->out->scan_at = strtoull(cursor, NULL, 10);
+	w->blind = sweep.incomplete;
+	w->out->scan_at = sweep.at;
 	return rv;
 }
 
 /* Adds the queues of unacked lists, if they are not known. */
 static int
-find_held(struct rmq_cleaner *w, const struct mq_names *lists,
-    struct mq_names *queues)
+find_held(struct rmq_cleaner *w, const struct found *f, struct mq_names *queues)
 {
+	const struct mq_name *list = f->lists.list, *end = list + f->lists.n;
 	struct mq_names unknown = {0}, held = {0};
 	size_t i;
-	int rv = select_names(
-	    w, lists, "SISMEMBER A:" RMQ_QUEUES " %q", 0, &unknown);
+	int rv;
 
-	if (rv == 0)
-		rv = select_names(w, &unknown, "TYPE B:unacked", 'l', &held);
+	for (; list < end; list++)
+		if (mq_names_have(&f->queues, list->queue))
+			mq_names_add(&unknown, list->name, list->queue);
+	rv = select_names(w, &unknown, "TYPE B:unacked", 'l', &held);
 	for (i = 0; i < held.n; i++)
-		if (rmq_queue_error(held.list[i].queue) == NULL)
-			add_owner(w, queues, held.list[i].queue);
+		mq_names_add(queues, held.list[i].queue, NULL);
 	mq_names_free(&unknown);
 	mq_names_free(&held);
 	return rv;
@@ -402,13 +346,22 @@ find_held(struct rmq_cleaner *w, const struct mq_names *lists,
 static int
 make_known(struct rmq_cleaner *w, const struct found *f)
 {
+	static const char types[] = "llzzh"; /* how those begin */
+	const size_t each = sizeof(types) - 1;
 	struct mq_names queues = {0}, added = {0};
-	size_t p, i;
-	int rv = find_held(w, &f->lists, &queues);
+	long long *type = NULL;
+	size_t i;
+	int rv = find_held(w, f, &queues);
 
-	for (p = 0; rv == 0 && places[p].type != '\0'; p++)
-		rv = select_names(w, &f->owners[p], places[p].question,
-		    places[p].type, &queues);
+	if (rv == 0)
+		rv = rmq_cleaner_ask(w, &f->queues,
+		    "TYPE Q:ready|TYPE Q:rejected|TYPE Q:delayed|"
+		    "TYPE Q:priority|TYPE Q:outgoing",
+		    &type);
+	for (i = 0; rv == 0 && i < each * f->queues.n; i++)
+		if (type[i] == types[i % each])
+			mq_names_add(
+			    &queues, f->queues.list[i / each].name, NULL);
 	mq_names_sort(&queues);
 	for (i = 0; w->how->dry_run && i < queues.n; i++)
 		mq_names_add(&w->known, queues.list[i].name, NULL);
@@ -418,48 +371,64 @@ make_known(struct rmq_cleaner *w, const struct found *f)
 		    w, &queues, "!SADD A:" RMQ_QUEUES " %n", SOME, &added);
 	mq_names_free(&queues);
 	mq_names_free(&added);
+	free(type);
 	return rv;
 }
+
+/* listed: owners that in a dry run would be listed by now. */
+static int
+remove_keys(struct rmq_cleaner *w, const struct mq_names *owners,
+    const char *question, const struct mq_names *listed)
+{
+	long long *removed;
+	int rv = rmq_cleaner_ask(w, owners, question, &removed);
+
+	for (size_t i = 0; i < owners->n; i++)
+		if (!mq_names_have(listed, owners->list[i].name))
+			w->out->orphans += MAX((long)removed[i], 0);
+	free(removed);
+	return rv;
+}
+
+#define OF_QUEUE                                                               \
+	"$orphan A:" RMQ_QUEUES                                                \
+	" Q:ready Q:counters Q:paused Q:locks Q:clock "                        \
+	"Q:rate %n"
+#define OF_CONNECTION                                                          \
+	"$orphan A:" RMQ_CONNECTIONS " C:heartbeat C:info C:running %n"
 
 int
 rmq_orphans(struct rmq_cleaner *w)
 {
-	struct mq_names adopted = {0}, removed = {0};
-	const struct mq_names *would; /* be listed by now, in a dry run */
+	bool cluster = mq_redis_command(w->round.r).cluster;
+	bool all = w->how->all, dry_run = w->how->dry_run;
+	struct mq_names adopted = {0};
 	struct found f = {.w = w};
-	bool all = w->how->all;
-	size_t p, i;
 	int rv;
 
-	w->blind = mq_redis_command(w->round.r).cluster &&
-	    (!all || mq_partial_lost(w->round.r, 0) != NULL);
+	w->blind = cluster && (!all || mq_partial_lost(w->round.r, 0) != NULL);
 	if (w->blind)
 		return 0;
 	rv = find_keys(w, &f);
 	/* A walk may come by a key twice. */
 	mq_names_sort(&f.lists);
-	for (p = 0; p < PLACES; p++)
-		mq_names_sort(&f.owners[p]);
+	mq_names_sort(&f.queues);
+	mq_names_sort(&f.connections);
 	if (rv == 0)
 		rv = adopt_some(w, &f.lists, &adopted);
 	w->adopted_all = all && !w->blind;
 	if (rv == 0)
 		rv = make_known(w, &f);
-	for (p = 0; rv == 0 && all && p < PLACES; p++) {
-		if (places[p].type != '\0')
-			continue;
-		rv = select_names(
-		    w, &f.owners[p], places[p].question, SOME, &removed);
-		would = places[p].of == 'C' ? &adopted : &w->known;
-		for (i = 0; i < removed.n; i++)
-			w->out->orphans +=
-			    !mq_names_have(would, removed.list[i].name);
-		mq_names_free(&removed);
-	}
+	if (rv == 0 && all && !cluster)
+		rv = remove_keys(w, &f.queues,
+		    dry_run ? OF_QUEUE " 1" : OF_QUEUE, &w->known);
+	if (rv == 0 && all && !cluster)
+		rv = remove_keys(w, &f.connections,
+		    dry_run ? OF_CONNECTION " 1" : OF_CONNECTION, &adopted);
 	mq_names_free(&adopted);
 	mq_names_free(&f.lists);
-	for (p = 0; p < PLACES; p++)
-		mq_names_free(&f.owners[p]);
+	mq_names_free(&f.queues);
+	mq_names_free(&f.connections);
 	return rv;
 }
 

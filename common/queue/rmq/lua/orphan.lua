@@ -1,19 +1,16 @@
--- Remove a key of these tools whose queue or connection is not listed.
+-- Remove keys of these tools whose queue or connection is not listed.
 --
--- KEYS key=* known=* sign=*
--- ARGV owner kind [dry]
+-- KEYS known=* sign=* key...
+-- ARGV owner [dry]
 --
 --   known  the set that lists such owners
---   sign   the owner's heartbeat or ready list
---   kind   'queue'; 'connection' or 'held': the key stays while sign exists, a heartbeat or,
---          as messages of the queue need the key, a ready list
+--   sign   the owner's heartbeat or ready list; while it exists, the keys stay
 --   dry    '1': change nothing
---   reply  1 if the key was (or would be) removed, else 0
+--   reply  how many keys were (or would be) removed
 --
 -- A crash before: nothing has happened.  After: everything has.
 
-if redis.call('SISMEMBER', known, owner) == 1
-    or kind ~= 'queue' and redis.call('EXISTS', sign) == 1 then
+if redis.call('SISMEMBER', known, owner) == 1 or redis.call('EXISTS', sign) == 1 then
   return 0
 end
-return redis.call(dry == '1' and 'EXISTS' or 'DEL', key)
+return redis.call(dry == '1' and 'EXISTS' or 'DEL', unpack(KEYS, first_key))
