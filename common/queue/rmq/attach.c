@@ -1,13 +1,13 @@
 /*
- * The rmq layout: attachments, published, fetched and removed; and those whose messages
- * are gone.  Their keys, where {SET} keeps them in one slot:
+ * The rmq layout: publishing, fetching and removing attachments.  Their keys, where {SET}
+ * keeps them in one slot:
  *
  *	mq::attach::{SET}::refs		hash: the ids of the messages that refer to the
  *					set, and when each was noted, unix ms
  *	mq::attach::{SET}::files	hash: by name "FIRST SIZE SHA256": the number of
  *					its first chunk, bytes, and the hexadecimal sum
  *	mq::attach::{SET}::N		a chunk, from 0 on
- *	mq::attach::sets		set: all sets that may be there
+ *	mq::attach::sets		set: all sets that may exist
  */
 #include <sys/stat.h>
 
@@ -22,9 +22,9 @@
 #include "rmq.h"
 
 #define SETS "mq::attach::sets"
-/* How long keys live without a message, in seconds. */
+/* Time to live of keys without a message, in seconds. */
 #define HOUR_S "3600"
-/* Bytes of all chunks of a file but the last. */
+/* Bytes of each chunk of a file but the last. */
 #define CHUNK (1LL << 20)
 
 static void
@@ -95,8 +95,8 @@ change_one(struct mq_redis *r, const char *set, const char *verb,
 	return mq_call_number(r, &c, done);
 }
 
-/* The same of the list of files, which says how many chunks there are, and of n chunks.
- * A list that says too much is safe: PERSIST begins with it, EXPIRE and UNLINK end with it. */
+/* Changes the list of files and n chunks.  The list, from which n comes, may name chunks that
+ * are gone, but must not lack any: PERSIST begins with it, EXPIRE and UNLINK end with it. */
 static int
 change_files(struct mq_redis *r, const char *set, const char *verb, long long n)
 {
@@ -113,7 +113,7 @@ change_files(struct mq_redis *r, const char *set, const char *verb, long long n)
 
 /* --- the list of files ------------------------------------------------------ */
 
-/* Chunks of a set: 16 TiB.  More are nonsense. */
+/* Most chunks of a set: 16 TiB. */
 #define CHUNKS_MAX (1LL << 24)
 
 struct file {
@@ -128,7 +128,7 @@ chunks_of(long long bytes)
 	return (bytes + CHUNK - 1) / CHUNK;
 }
 
-/* What a field says; false: nothing that makes sense. */
+/* Parses a field; false: malformed. */
 static bool
 parse_file(const redisReply *name, const redisReply *text, struct file *f)
 {
@@ -143,7 +143,7 @@ parse_file(const redisReply *name, const redisReply *text, struct file *f)
 	    f->first <= CHUNKS_MAX && chunks_of(f->bytes) <= CHUNKS_MAX;
 }
 
-/* The files, as HGETALL has them, and how many chunks they have together. */
+/* The files, as HGETALL has them; *chunks: number of chunks of all. */
 static redisReply *
 read_files(struct mq_redis *r, const char *set, long long *chunks)
 {
@@ -259,9 +259,9 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 	return rv;
 }
 
-/* --- the end ---------------------------------------------------------------- */
+/* --- removing --------------------------------------------------------------- */
 
-/* All keys of a set; UNLINK is for one without references. */
+/* Changes all keys of a set; with UNLINK, of a set without references. */
 static int
 change_set(struct mq_redis *r, const char *set, const char *verb)
 {
@@ -304,11 +304,11 @@ rmq_attach_release(struct mq_redis *r, const char *set, const char *id)
 
 /* --- publishing ---------------------------------------------------------- */
 
-/* When a long upload begins the hour of its chunks anew. */
+/* After each 20 minutes, a long upload begins the hour of its chunks anew. */
 #define RENEW_S 1200.0
 
-/* One step publishes the message and makes the set stay, so on a cluster the id is one
- * in the slot of the queue: each 16384th is. */
+/* One script publishes the message and makes the set stay, so on a cluster the id must be in
+ * the slot of the queue, as each 16384th is. */
 static void
 begin_set(struct mq_attach *a, const char *queue)
 {
@@ -322,7 +322,7 @@ begin_set(struct mq_attach *a, const char *queue)
 	a->renewed_s = mq_clock_s(CLOCK_MONOTONIC);
 }
 
-/* Fills the buffer, but for the end of the file; -1 with errno. */
+/* Reads CHUNK bytes, or up to the end of the file; -1 with errno. */
 static ssize_t
 read_chunk(int fd, char *buf)
 {
@@ -339,7 +339,7 @@ read_chunk(int fd, char *buf)
 	return (ssize_t)n;
 }
 
-/* How many bytes there were, unless more than size; -1: it failed. */
+/* Stores a file; returns its bytes, maybe only somewhat more than size, or -1. */
 static long long
 put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
     SHA2_CTX *sum)
@@ -363,7 +363,7 @@ put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
 		mq_command_arg(&c, buf, (size_t)n);
 		mq_command_words(&c, "EX " HOUR_S);
 		rv = mq_call_done(r, &c);
-		/* A slow server must not lose the first chunks. */
+		/* The first chunks of a long upload must not expire. */
 		now = mq_clock_s(CLOCK_MONOTONIC);
 		if (rv == 0 && now - a->renewed_s >= RENEW_S) {
 			a->renewed_s = now;
@@ -391,7 +391,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 	if (fstat(fd, &st) == -1)
 		return mq_layout_fail(
 		    a->redis, MQ_EXIT_IO, name, strerror(errno));
-	/* Files of /proc and what is no file do not say how many bytes they have. */
+	/* Files of /proc, pipes and devices have an unknown size. */
 	if (S_ISREG(st.st_mode) && st.st_size > 0)
 		size = st.st_size;
 	bytes = put_chunks(a, name, fd, size, &sum);
@@ -402,8 +402,8 @@ add_file(struct mq_attach *a, const char *name, int fd)
 		timespeccmp(&now.st_mtim, &st.st_mtim, !=) ||
 		timespeccmp(&now.st_ctim, &st.st_ctim, !=) ||
 		(st.st_size != 0 && bytes != st.st_size))) {
-		/* At once what nobody will publish goes: a retry a minute must not
-		 * fill the server. */
+		/* Chunks that will not be published go now: many retries in the hour
+		 * must not fill the server. */
 		if (change_files(a->redis, a->set, "UNLINK", a->chunks) == -1)
 			return -1;
 		return mq_layout_fail(a->redis, MQ_EXIT_AGAIN, name,
@@ -418,7 +418,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 	return mq_call_number(a->redis, &c, &done);
 }
 
-/* Once it is listed, a cleaner finds what an end of the message leaves. */
+/* Refers to the set, then lists it, so that a cleaner finds it once the message is gone. */
 static int
 close_set(struct mq_attach *a, const char *id)
 {
@@ -442,17 +442,17 @@ count_sets(struct mq_redis *r, long long *n)
 	return mq_call_number(r, &c, n);
 }
 
-/* --- those whose messages are gone ------------------------------------------- */
+/* --- attachments whose messages are gone ------------------------------------- */
 
 /*
  * A Go program that acks or purges a message knows of no attachments, and a crash may come
- * between the end of a message and that of its files.  So the messages that a set refers to
- * are looked for, and if there are none, the set expires in an hour; census.c says why no
- * message loses its files by that.
+ * between the end of a message and the removal of its files.  So a cleaner looks for the
+ * messages that refer to a set, and if none is left, the set expires in an hour; census.c says
+ * why no message loses its files so.
  */
 
-/* If a reference is younger, its message may be about to be published.  Each run begins
- * that hour anew. */
+/* The message of a younger reference may be about to be published.  Each run begins that hour
+ * anew. */
 #define YOUNG_MS 3600000
 
 struct sweep {
@@ -460,7 +460,7 @@ struct sweep {
 	struct mq_redis *redis;
 	int64_t now_ms;
 	struct mq_names doubted; /* sets that may have no message */
-	struct mq_names refs;	 /* "SET ID" of their references; sorted */
+	struct mq_names refs;	 /* "SET ID" of these sets; sorted */
 	struct rmq_census census;
 };
 
@@ -475,12 +475,12 @@ let_expire(struct sweep *s, const char *set)
 	if (change_set(s->redis, set, "EXPIRE") == -1 ||
 	    change_one(s->redis, set, "PTTL", "refs", &ttl) == -1)
 		return -1;
-	/* A run that has begun meanwhile made them stay, or some. */
+	/* If a run has begun meanwhile, it has made some keys stay. */
 	return ttl == -1 ? change_set(s->redis, set, "PERSIST") : 0;
 }
 
-/* Before the census: whether the set is in doubt; what is left of one without references is
- * removed.  Behind it: what becomes of the set. */
+/* Before the census (counted: false), decides whether a set is in doubt, and removes a set
+ * without references; after it, decides whether the set expires. */
 static int
 judge_set(struct sweep *s, const char *set, bool counted)
 {
@@ -523,7 +523,7 @@ judge_set(struct sweep *s, const char *set, bool counted)
 	return rv;
 }
 
-/* Nothing is sure where the server refuses to show messages. */
+/* If the server refuses to show messages, the census is incomplete. */
 static int
 count_all(struct sweep *s)
 {
@@ -545,7 +545,7 @@ int
 rmq_attach_sweep(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
-	/* Errors of the census are none of the round. */
+	/* Errors of the census do not fail the round. */
 	struct rmq_cleaner quiet = {.round.r = r, .how = w->how, .out = w->out};
 	struct sweep s = {.w = w,
 	    .redis = r,

@@ -3,15 +3,16 @@
  */
 #include "rmq.h"
 
-/* A live heartbeat is renewed every 15 seconds at the latest; less than this is on its
- * way out. */
+/* Live consumers renew their heartbeats every 15 s, so one with less than 43 s to live will
+ * end. */
 #define RENEWED_MS 43000
-/* A consumer whose own heartbeat has ended finds that out within this time, and
- * reports it; only then can a cleaner tell the dead from the lapsed. */
+/* A consumer whose own heartbeat has ended notices and reports that within 1 s; only then
+ * can its cleaner tell dead connections from lapsed ones. */
 #define LAPSED_MS 1000
-/* Steps that are under way together copy about 2 MiB, which the log has once more. */
+/* Steps under way at the same time copy about 2 MiB, and the log has the same once more. */
 #define STEP_BYTES ((size_t)4 << 20)
-/* As a question: how many messages are due; with a number above 0, moves at most that many. */
+/* A question, to which the largest number of messages to promote is added; 0: the answer is
+ * the number of due messages. */
 #define PROMOTE                                                                \
 	"$promote Q:ready Q:priority Q:delayed Q:locks Q:clock Q:result::"
 
@@ -32,8 +33,8 @@ find_dead(struct rmq_cleaner *w)
 		name = names.list[i].name;
 		if (*name == '\0' || ttl[i] == RMQ_NO_ANSWER)
 			continue;
-		/* A lease by receipt is over before its key, which the step about the
-		 * connection finds out. */
+		/* A lease by receipt ends RMQ_CUT_MS before its key; lua/reclaim_dead.lua
+		 * looks whether the connection has one. */
 		mq_names_add(
 		    ttl[i] >= RMQ_CUT_MS ? &w->live : &w->dead, name, NULL);
 		if (ttl[i] > 0 && ttl[i] < RENEWED_MS &&
@@ -50,17 +51,17 @@ find_dead(struct rmq_cleaner *w)
 /* --- lapsed ------------------------------------------------------------------ */
 
 /*
- * Heartbeats that ended although nobody died.
+ * Heartbeats of live consumers that ended.
  *
  * When the server's clock is set forward, or the server was stopped, all
- * heartbeats end at once.  A consumer that finds its own gone takes a new name,
- * and tells there when its last heartbeat was; see lua/lapsed.lua.  Dead
- * connections whose last heartbeat was at that time lapsed together with it, and
+ * heartbeats end at once.  A consumer whose heartbeat is gone takes a new name,
+ * and notes there when its last heartbeat was; see lua/lapsed.lua.  Dead
+ * connections whose last heartbeat was at that time lapsed, too, and
  * their messages do not count as crashed.  The last heartbeat of a connection that
  * really died was at another time.
  */
 
-/* A heartbeat comes every 15 seconds, or a bit later on a busy machine. */
+/* Heartbeats come every 15 s, or up to 4 s later on a busy machine. */
 #define TOGETHER_MS 19000
 
 static int
@@ -72,7 +73,7 @@ find_lapsed(struct rmq_cleaner *w)
 	size_t i, j;
 	int rv;
 
-	/* One that lives has to say so. */
+	/* Only live connections have reported. */
 	if (w->dead.n == 0 || w->live.n == 0)
 		return 0;
 	rv = mq_server_time(w->round.r, &now);
@@ -97,10 +98,10 @@ find_lapsed(struct rmq_cleaner *w)
 	return rv;
 }
 
-/* --- what is due --------------------------------------------------------------- */
+/* --- due messages -------------------------------------------------------------- */
 
-/* Others wait for each step that moves messages, so those of a queue go one by one, and none
- * is sent to a queue that has nothing to move. */
+/* Other clients wait while a step moves messages, so the steps of a queue go one by one, and
+ * only to queues with due messages. */
 static int
 make_ready(struct rmq_cleaner *w)
 {
@@ -111,7 +112,7 @@ make_ready(struct rmq_cleaner *w)
 	long moved;
 	int rv = rmq_busy_queues(w, &queues);
 
-	/* In a dry run, those that would be known by now. */
+	/* In a dry run, queues count that would be known by now. */
 	for (i = 0; i < w->known.n; i++)
 		mq_names_add(&queues, w->known.list[i].name, NULL);
 	mq_names_sort(&queues);
@@ -144,24 +145,22 @@ ask_to_count(void *arg, size_t i, struct mq_command *c)
 	mq_side_count(&rmq_side, c, w->counts[i].queue, &w->counts[i].n);
 }
 
-/*
- * The dead first: that leaves fewer keys to look through, and what they had
- * is known again then.
- */
+/* Dead connections come first, which leaves fewer keys to look through, and makes their queues
+ * known. */
 static int
 take_steps(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
 	int rv = 0;
 
-	/* What goes back is copied, and a full disk ends a private server. */
+	/* Returned messages are copied, and a private server ends if its disk is full. */
 	if (!w->how->dry_run && (w->dead.n > 0 || w->how->all))
 		rv = mq_redis_room(r, STEP_BYTES);
 	if (rv == -1 || find_lapsed(w) == -1 ||
 	    rmq_reclaim(w, w->dead.list, w->dead.n) == -1 ||
 	    rmq_orphans(w) == -1)
 		return -1;
-	/* What a lost node has may be what a lock or a mark is for. */
+	/* If a node is lost, the messages of locks, marks and attachments may be there. */
 	if (mq_redis_command(r).cluster && mq_partial_lost(r, 0) == NULL)
 		rv = rmq_underway(w);
 	if (rv == 0 && w->how->all)
@@ -171,7 +170,7 @@ take_steps(struct rmq_cleaner *w)
 	if (rv == 0 && w->how->all && mq_partial_lost(r, 0) == NULL)
 		rv = rmq_attach_sweep(w);
 	if (rv == 0 && !w->how->dry_run)
-		/* A count that is missing is no reason to fail. */
+		/* Errors of counts are ignored. */
 		rv = mq_ask_each(r, w->count_n, ask_to_count, NULL, w);
 	return rv == 0 ? mq_round_end(&w->round) : rv;
 }

@@ -1,57 +1,55 @@
 /*
- * The rmq layout: taking dead connections apart, and forgetting those whose messages are
- * gone.
+ * The rmq layout: returning the messages of dead connections, and removing the connections.
  *
- * A crash, or an error, anywhere in here leaves a connection listed as long as
- * it has a queue, and a queue as long as it has a message there.
+ * After a crash, or an error, anywhere in here, a connection is listed while it has a queue,
+ * and has the queue while it has a message there.
  *
- * On a cluster the sets of names are in other slots than the queues.  There the steps
- * are: the messages of a queue, as anywhere; then the queue is made known; then it is
- * taken from the connection; and when that has none, the connection's own keys and
- * its name go.  Each step can be repeated, and the next cleaner goes on with those that
- * a crash has left.
+ * On a cluster the sets of names are in other slots than the queues.  There the steps are:
+ * return the messages of a queue, list the queue, take it from the connection, and when the
+ * connection has no queue, remove its keys and its name.  Each step can be repeated, and the
+ * next cleaner goes on after a crash.
  */
 #include "base/text.h"
 #include "rmq.h"
 
-/* Connections that are dealt with at a time: each has a few hundred bytes in here. */
+/* Connections taken together; each takes a few hundred bytes of memory. */
 #define MANY 500
-/* Steps under way.  Other clients wait for all of them, so together they move at most so
- * many messages, which takes the server up to 5 ms. */
+/* Most steps under way.  Other clients wait for all of them, so together they move at most
+ * 1000 messages, which takes the server up to 5 ms. */
 #define TOGETHER 16
 #define MESSAGES 1000
 
-/* What the info of a connection says. */
+/* Fields of a connection's info. */
 enum { SLOTS, HOST, ATTEMPTS, NOTIFY, FIELDS };
 
 struct dead {
 	const char *connection;
 	redisReply *info, *queues;
-	bool failed; /* it is to stay listed */
-	bool closed; /* it is not listed any more */
+	bool failed; /* the connection stays listed */
+	bool closed; /* the connection is not listed any more */
 };
 
 /* One queue of a dead connection; see lua/reclaim_dead.lua. */
 struct dead_queue {
 	struct dead *owner;
 	const char *queue;
-	char *notify; /* the queue that hears of rejected messages; empty: none;
+	char *notify; /* queue for notices of rejected messages; empty: none;
 		       * NULL: not known */
-	long at;      /* how many of the oldest messages were looked at */
+	long at;      /* number of the oldest messages looked at */
 	bool over;    /* no step is needed any more */
 };
 
 struct reclaim {
 	struct rmq_cleaner *w;
 	struct dead *dead;
-	struct dead_queue *queues; /* sorted, once all are there */
+	struct dead_queue *queues; /* sorted */
 	size_t dead_n, queue_n;
-	struct dead_queue *batch[TOGETHER]; /* those of the steps under way */
+	struct dead_queue *batch[TOGETHER]; /* queues of steps under way */
 	size_t batch_n;
-	bool full; /* a step has moved all that it may */
+	bool full; /* a step has moved its share */
 };
 
-/* --- what the dead have --------------------------------------------------- */
+/* --- queues of dead connections ------------------------------------------- */
 
 static void
 ask_about(void *arg, size_t i, struct mq_command *c)
@@ -65,7 +63,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_about(void *arg, size_t i, redisReply *reply)
+store_about(void *arg, size_t i, redisReply *reply)
 {
 	struct reclaim *all = arg;
 	struct dead *d = &all->dead[i / 2];
@@ -77,8 +75,8 @@ take_about(void *arg, size_t i, redisReply *reply)
 	return MQ_KEEP;
 }
 
-/* Go programs find the messages of a queue with keys in the other form, with a name that
- * has a NUL, or on a cluster with keys in several slots. */
+/* Leaves a connection listed, so that Go programs find its messages in a queue that these tools
+ * cannot use: with keys in the other form, a NUL in its name, or keys in several slots. */
 static void
 leave_alone(struct rmq_cleaner *w, struct dead *d)
 {
@@ -124,8 +122,8 @@ by_queue(const void *a, const void *b)
 	return rv != 0 ? rv : (x->owner > y->owner) - (x->owner < y->owner);
 }
 
-/* On a cluster no script could look for keys in the other form, and none works on a queue
- * whose keys are in several slots. */
+/* On a cluster, finds queues with keys in the other form, or in several slots, where no script
+ * can look. */
 static int
 look_elsewhere(struct reclaim *all)
 {
@@ -147,8 +145,7 @@ look_elsewhere(struct reclaim *all)
 		if (scattered)
 			mq_names_add_odd(
 			    w->how->scattered, q->queue, strlen(q->queue));
-		/* Messages in our form go back, although the connection may have
-		 * others. */
+		/* The connection's messages in other queues are returned. */
 		q->over = scattered || at[1] > 0 || at[2] > 0;
 		if ((scattered && at[0] > 0) || at[1] > 0 || at[2] > 0)
 			leave_alone(w, q->owner);
@@ -162,7 +159,7 @@ look_elsewhere(struct reclaim *all)
 
 /* --- steps ----------------------------------------------------------------- */
 
-/* A field of an info; '': there is none. */
+/* A field of an info, or ''. */
 static struct mq_arg
 text_of(const redisReply *field)
 {
@@ -207,7 +204,7 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_step(void *arg, size_t i, redisReply *reply)
+parse_step(void *arg, size_t i, redisReply *reply)
 {
 	enum { LEFT, RETURNED, CRASHED, REJECTED, UNLISTED, AT, FULL };
 	struct reclaim *all = arg;
@@ -228,7 +225,6 @@ take_step(void *arg, size_t i, redisReply *reply)
 	if (left == -2)
 		leave_alone(w, d);
 	q->over = left <= 0;
-	/* If less, the connection lives again, or nobody knows. */
 	d->failed |= left < 0;
 	if (left < 0)
 		return 0;
@@ -243,8 +239,8 @@ take_step(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Nobody knows how long the lists and the messages are, so steps go together only behind
- * ones that had little to do. */
+/* Lists and messages may be long, so only after steps that had little to do, more steps go
+ * together. */
 static int
 take_steps(struct reclaim *all)
 {
@@ -263,7 +259,7 @@ take_steps(struct reclaim *all)
 			break;
 		all->full = false;
 		rv = mq_ask_each(
-		    all->w->round.r, all->batch_n, ask_step, take_step, all);
+		    all->w->round.r, all->batch_n, ask_step, parse_step, all);
 		most = all->full ? 1 : MIN(2 * most, TOGETHER);
 	}
 	return rv;
@@ -271,8 +267,8 @@ take_steps(struct reclaim *all)
 
 /* --- forgetting ------------------------------------------------------------ */
 
-/* What is done behind the messages: the last, or on a cluster all the others, one after
- * the other, as nodes do not keep their order.  The first two are about a queue. */
+/* Steps after the messages: UNLIST, or on a cluster all others, one after the other, as nodes
+ * keep no order among them.  KNOW and TAKE are about a queue. */
 enum forget { KNOW, TAKE, COUNT, INFO, RUNNING, NAME, UNLIST };
 static const char *const to_forget[] = {[KNOW] = "!SADD A:" RMQ_QUEUES " %q",
     [TAKE] = "SREM C:queues %q",
@@ -282,7 +278,7 @@ static const char *const to_forget[] = {[KNOW] = "!SADD A:" RMQ_QUEUES " %q",
     [NAME] = "SREM A:" RMQ_CONNECTIONS " %n",
     [UNLIST] = "$unlist B:listed B:queues B:lease B:info B:running %n"};
 
-/* One step, about the queues or the connections that nothing keeps. */
+/* One step, about all queues, or connections, that have not failed. */
 static int
 forget_step(struct reclaim *all, enum forget step)
 {
@@ -316,8 +312,7 @@ forget_step(struct reclaim *all, enum forget step)
 	return rv;
 }
 
-/* Forgets connections that have no queue any more: they had none, or another cleaner took
- * their last one. */
+/* Removes connections without queues. */
 static int
 forget(struct reclaim *all)
 {
@@ -354,7 +349,7 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 	for (i = 0; i < n; i++)
 		if (is_another(dead, i))
 			all.dead[all.dead_n++].connection = dead[i].name;
-	rv = mq_ask_each(r, 2 * all.dead_n, ask_about, take_about, &all);
+	rv = mq_ask_each(r, 2 * all.dead_n, ask_about, store_about, &all);
 	for (i = 0; rv == 0 && i < n; i++) {
 		d += i > 0 && is_another(dead, i);
 		if (d->failed)
@@ -389,7 +384,7 @@ rmq_reclaim(struct rmq_cleaner *w, const struct mq_name *dead, size_t total)
 	size_t i, n;
 
 	for (i = 0; i < total; i += n) {
-		/* All queues that a connection is named with together. */
+		/* All queues of a connection go together. */
 		n = MIN(total - i, MANY);
 		while (i + n < total && !is_another(dead, i + n))
 			n++;

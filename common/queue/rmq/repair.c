@@ -1,9 +1,9 @@
 /*
- * The rmq layout: locks that nobody holds any more, and messages that are too late to run.
+ * The rmq layout: locks without a holder, and messages that are too late to run.
  *
  * These tools release a lock in the step in which its message ends.  If a Go program acks,
- * rejects or purges a message, or somebody deletes a list, the lock stays, until a census of
- * the queue proves that its holder is nowhere.  Rejected messages hold nothing.
+ * rejects or purges a message, or a list is deleted, the lock stays, until a census of the
+ * queue proves that its holder is gone.  Rejected messages hold no locks.
  */
 #include "rmq.h"
 
@@ -12,22 +12,21 @@
 /* The repair of a queue; the locks are as they were when it began. */
 struct repair {
 	struct rmq_cleaner *w;
-	const struct mq_names *queue; /* only this one */
+	const struct mq_names *queue; /* one name */
 	long long now, tick; /* unix ms, and the queue's, at the beginning */
 	/* Value, which begins with the id of the holder, and field.  Sorted: the oldest
 	 * message first, as the next ones of their groups get their turns in this order. */
 	struct mq_names locks;
-	struct mq_names
-	    holders; /* ids of those that hold a lock until they end */
-	bool late;   /* some message may be too late by now */
+	struct mq_names holders; /* ids of messages that hold a lock */
+	bool late;		 /* a message may be too late by now */
 	long released;
 };
 
-/* How many are released in one step. */
+/* Most locks released in one step. */
 #define RELEASES 100
 
-/* The lock of a group is "ID STAMP", that of a key "ID MODE STAMP".  A mode that is a time
- * keeps the key until then, whoever holds it; 0: it has none. */
+/* Until when a key is kept, in unix ms; 0: until its message ends.  The lock of a group is
+ * "ID STAMP", of a key "ID MODE STAMP", where a mode may be a time. */
 static long long
 kept_until(const char *field, const char *value)
 {
@@ -53,9 +52,9 @@ add_lock(struct repair *p, const char *field, const char *value)
 		mq_names_add(&p->holders, id, NULL);
 }
 
-/* A field that is no lock tells when the first message is too late. */
+/* Parses locks, and the other fields: bounds of when the first message is too late. */
 static int
-take_fields(void *arg, redisReply *some)
+parse_locks(void *arg, redisReply *some)
 {
 	struct repair *p = arg;
 	redisReply **e = some->element;
@@ -85,8 +84,8 @@ build_repair(const struct repair *p, const char *verb, struct mq_command *c)
 	    .dry = mq_int(p->w->how->dry_run));
 }
 
-/* The locks whose time is over; with a census those that nobody holds, also in groups with
- * messages in line only. */
+/* Without a census, the locks whose time is over; else those without a holder, also of groups
+ * with messages in line only. */
 static struct mq_names
 find_free(const struct repair *p, const struct rmq_census *c)
 {
@@ -127,10 +126,10 @@ release(struct repair *p, const struct mq_names *locks)
 
 /* --- the repair ---------------------------------------------------------------- */
 
-/* With more messages than that, a queue is only looked through by mq-clean. */
+/* Only mq-clean looks through queues with more messages, or locks. */
 #define CHEAP 1000
 
-/* A search for late messages begins, or has found all. */
+/* Notes that a search for late messages begins, or has found all. */
 static int
 mark_search(struct repair *p, const char *verb)
 {
@@ -141,14 +140,13 @@ mark_search(struct repair *p, const char *verb)
 	return mq_round_add(&p->w->round, &c, &marked);
 }
 
-/* What there is of one queue. */
 enum { NOW, LOCKS, IN_LINE, TICK, READY, PRIORITY, DELAYED, QUESTIONS };
 static const char questions[] =
     "TIME @|HLEN Q:locks|ZCOUNT Q:delayed " RMQ_IN_LINE " +inf|?GET Q:clock|"
     "LLEN Q:ready|ZCARD Q:priority|ZCARD Q:delayed";
 
-/* Consumers look for the holders of a queue's locks once in 30 s, whoever of them does it;
- * not where the server is full, and refuses to say whose turn it is. */
+/* One consumer of a queue looks for the holders of its locks, once in 30 s; none if memory is
+ * full, as SET is refused. */
 static int
 may_check(struct rmq_cleaner *w, const struct mq_names *queue, bool *may)
 {
@@ -161,8 +159,8 @@ may_check(struct rmq_cleaner *w, const struct mq_names *queue, bool *may)
 	return rv;
 }
 
-/* proves: finds out which locks nobody holds, and releases these, unless some unacked list
- * could be missed; then *unsure says that there are any. */
+/* proves: finds locks without a holder, and releases them, unless a connection that is not
+ * listed could have the holder: then *unsure tells whether there are any. */
 static int
 repair_locks(struct repair *p, bool proves, bool *unsure)
 {
@@ -194,8 +192,8 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 		rv = release(p, &found);
 	else
 		*unsure = proves && found.n > 0;
-	/* In a dry run, groups without a holder are still so, and most have messages in line,
-	 * too. */
+	/* In a dry run, groups stay without a holder, and most of c.missing, which have
+	 * messages in line, too, are also in c.idle. */
 	if (dry_run)
 		p->released -= MIN(c.missing, MIN((long)c.idle.n, p->released));
 	out->locks += p->released + c.missing;
@@ -217,7 +215,7 @@ repair_once(struct rmq_cleaner *w, const struct mq_names *queue,
 	    .w = w, .queue = queue, .now = has[NOW], .tick = has[TICK]};
 	bool proves = w->adopted_all;
 	int rv =
-	    rmq_cleaner_fields(w, queue->list->name, "locks", take_fields, &p);
+	    rmq_cleaner_fields(w, queue->list->name, "locks", parse_locks, &p);
 
 	mq_names_sort(&p.locks);
 	mq_names_sort(&p.holders);
@@ -233,9 +231,8 @@ repair_once(struct rmq_cleaner *w, const struct mq_names *queue,
 }
 
 /*
- * A consumer does not look through all keys each time.  So it does that when nobody seems to
- * hold some lock, and releases the lock only if another census does not see its holder
- * either.
+ * A consumer looks through all keys only if a lock seems to have no holder, and then releases
+ * the lock if another census does not see a holder, either.
  */
 static int
 repair_queue(
