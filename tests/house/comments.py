@@ -9,7 +9,6 @@ import os, re, sys
 EXCUSED = """
 cmd/mq-stats
 common/queue
-common/queue/rmq
 """.split()
 
 C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)

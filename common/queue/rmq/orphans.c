@@ -1,27 +1,26 @@
 /*
- * The rmq layout: what nobody lists, which queues are not idle, and whether some are
- * drained.
+ * The rmq layout: queues and connections that are not listed, queues that are not idle, and
+ * drained queues.
  *
- * A Go program that was stopped, cleaned away, and goes on works under a name
- * that is in no set.  Only a look through all keys finds what it holds.  That
- * costs the server some 0.6 s for a million keys, in steps of 0.6 ms.
+ * If a Go program is stopped, and goes on after a cleaner came, its connection is not listed.
+ * Only a look through all keys finds its messages, which takes the server some 0.6 s for a
+ * million keys, in steps of 0.6 ms.
  *
- * A key is judged here only by its name, and again, by what the server knows at that
- * moment, in the scripts.  On a cluster, where the sets are on other nodes than the
- * messages, no key is removed, and each name is added by a step of its own, which may be
- * repeated.  What was listed in vain, as it has gone meanwhile, is a dead connection
- * without a queue for the next round, or an empty queue.
+ * A key's name says only that it may be an orphan; scripts look again.  On a cluster, where
+ * the sets are on other nodes than the messages, no key is removed, and each name is added by
+ * a step of its own, which may be repeated.  If an owner is gone when it is listed, the next
+ * round finds a dead connection without a queue, or an empty queue.
  */
 #include "rmq.h"
 
-/* Steps of one round that does not look through all keys: some 5 ms. */
+/* Steps of a round that does not look through all keys: some 5 ms. */
 #define SCAN_STEPS 10
-/* Of a cluster. */
+/* Keys of queues of a cluster. */
 #define ALL_QUEUES "rmq::queue::{*}::*"
 
 /* --- keys ----------------------------------------------------------------------- */
 
-/* Cuts the name between these out of a key, in place; *what: the rest.  NULL: the key is of
+/* Cuts the name between two texts out of a key, in place; *what: the rest.  NULL: the key has
  * another form. */
 static char *
 cut_name(redisReply *text, const char *before, const char *behind, char **what)
@@ -39,8 +38,8 @@ cut_name(redisReply *text, const char *before, const char *behind, char **what)
 	return key + start;
 }
 
-/* Cuts the names out of a key, in place; false: it is none of an unacked list, or not for
- * sure: Go programs take any names, so a key that can be read in two ways is left alone. */
+/* Cuts the names out of the key of an unacked list, in place; false: another key, or one that
+ * can be read in two ways, as Go programs take any names. */
 static bool
 unacked_names(redisReply *text, char **connection, char **queue)
 {
@@ -62,7 +61,7 @@ unacked_names(redisReply *text, char **connection, char **queue)
 	return true;
 }
 
-/* That of a queue that these tools can use; *what: which key of it. */
+/* The queue in a key, if these tools can use that name, else NULL; *what: the key's end. */
 static char *
 queue_of(redisReply *text, bool cluster, char **what)
 {
@@ -73,7 +72,7 @@ queue_of(redisReply *text, bool cluster, char **what)
 	return queue != NULL && rmq_queue_error(queue) == NULL ? queue : NULL;
 }
 
-/* The names in keys of unacked lists, or of queues of a cluster. */
+/* Adds the names in keys of unacked lists, or of queues of a cluster. */
 static int
 note_names(void *names, const redisReply *keys)
 {
@@ -105,7 +104,7 @@ rmq_find_names(
 	    .arg = names};
 	int rv = mq_sweep_keys(&sweep);
 
-	/* A walk may come by a key twice. */
+	/* SCAN may return a key twice. */
 	mq_names_sort(names);
 	return rv;
 }
@@ -129,17 +128,17 @@ rmq_missed(const struct mq_redis *r, const char *question, const char *name,
 	return missed;
 }
 
-/* --- what is found -------------------------------------------------------------- */
+/* --- owners --------------------------------------------------------------------- */
 
 struct found {
 	struct rmq_cleaner *w;
 	struct mq_names some; /* queues with keys in this step */
-	/* Those that are not listed: queues, and connections with keys of ours. */
+	/* Unlisted queues, and unlisted connections with keys of these tools. */
 	struct mq_names queues, connections;
 	struct mq_names lists; /* unacked: connection and queue */
 };
 
-/* Selects those with this answer, or with one above 0. */
+/* Selects names with this answer; SOME: with any above 0. */
 #define SOME (-1)
 static int
 select_names(struct rmq_cleaner *w, const struct mq_names *names,
@@ -159,8 +158,8 @@ select_names(struct rmq_cleaner *w, const struct mq_names *names,
 
 /* --- adopting ------------------------------------------------------------------- */
 
-/* Of these unacked lists (connection and queue), lists the connections that are not listed,
- * and adds these lists to *adopted.  Each step may be repeated. */
+/* Lists the connections of unacked lists (connection and queue) that are not listed, and adds
+ * their lists to *adopted.  Each step may be repeated. */
 static int
 adopt_lists(struct rmq_cleaner *w, const struct mq_names *lists,
     struct mq_names *adopted)
@@ -172,7 +171,7 @@ adopt_lists(struct rmq_cleaner *w, const struct mq_names *lists,
 	size_t i;
 	int rv = rmq_cleaner_ask(w, lists, "?SISMEMBER C:queues %q", &has);
 
-	/* Most are those of connections that are listed, and their queues, too. */
+	/* Most connections are listed, and their queues, too. */
 	for (i = 0; i < lists->n; i++) {
 		name = &lists->list[i];
 		if (has[i] == 0 ||
@@ -195,8 +194,8 @@ adopt_lists(struct rmq_cleaner *w, const struct mq_names *lists,
 	return rv;
 }
 
-/* Elsewhere each step looks for the heartbeat; on a cluster that of a Go program is not
- * beside its queue. */
+/* Reclaims lists of dead connections.  On a cluster, where the heartbeat of a Go program is in
+ * another slot, the script does not see it. */
 static int
 reclaim_adopted(struct rmq_cleaner *w, const struct mq_names *adopted)
 {
@@ -244,7 +243,7 @@ rmq_adopt_all(struct rmq_cleaner *w)
 
 /* --- all keys -------------------------------------------------------------------- */
 
-/* Whether a key has one of these words; no key has a blank. */
+/* Whether the end of a key is one of the words. */
 static bool
 is_any(const char *what, const char *words)
 {
@@ -278,7 +277,7 @@ note_key(struct found *f, redisReply *key)
 		mq_names_add(&f->some, queue, NULL);
 	if (queue != NULL || cluster)
 		return;
-	/* The names of our connections we make ourselves. */
+	/* No connection of these tools has :: in its name. */
 	connection = cut_name(key, "rmq::connection::", "::", &what);
 	if (connection != NULL && *connection != '\0' &&
 	    is_any(what, "info running") &&
@@ -287,8 +286,8 @@ note_key(struct found *f, redisReply *key)
 		mq_names_add(&f->connections, connection, NULL);
 }
 
-/* There may be a million known queues, so only those whose keys were found are asked
- * for. */
+/* Adds owners of keys that are not listed.  As a million queues may be listed, only queues with
+ * keys are asked for. */
 static int
 note_keys(void *arg, const redisReply *keys)
 {
@@ -305,7 +304,7 @@ note_keys(void *arg, const redisReply *keys)
 	return rv;
 }
 
-/* Consumers look through some keys of a server only. */
+/* Looks through all keys; a consumer, through some. */
 static int
 find_keys(struct rmq_cleaner *w, struct found *f)
 {
@@ -322,7 +321,7 @@ find_keys(struct rmq_cleaner *w, struct found *f)
 	return rv;
 }
 
-/* Adds the queues of unacked lists, if they are not known. */
+/* Adds the queues of unacked lists, unless they are known. */
 static int
 find_held(struct rmq_cleaner *w, const struct found *f, struct mq_names *queues)
 {
@@ -342,11 +341,11 @@ find_held(struct rmq_cleaner *w, const struct found *f, struct mq_names *queues)
 	return rv;
 }
 
-/* Makes queues known that have messages; in a dry run, they would be. */
+/* Lists queues that have messages; in a dry run, notes that they would be listed. */
 static int
 make_known(struct rmq_cleaner *w, const struct found *f)
 {
-	static const char types[] = "llzzh"; /* how those begin */
+	static const char types[] = "llzzh"; /* first letters of TYPE */
 	const size_t each = sizeof(types) - 1;
 	struct mq_names queues = {0}, added = {0};
 	long long *type = NULL;
@@ -375,7 +374,8 @@ make_known(struct rmq_cleaner *w, const struct found *f)
 	return rv;
 }
 
-/* listed: owners that in a dry run would be listed by now. */
+/* Removes keys, and counts them unless the owner is in `listed`, of a dry run: those would be
+ * listed by now. */
 static int
 remove_keys(struct rmq_cleaner *w, const struct mq_names *owners,
     const char *question, const struct mq_names *listed)
@@ -410,7 +410,7 @@ rmq_orphans(struct rmq_cleaner *w)
 	if (w->blind)
 		return 0;
 	rv = find_keys(w, &f);
-	/* A walk may come by a key twice. */
+	/* SCAN may return a key twice. */
 	mq_names_sort(&f.lists);
 	mq_names_sort(&f.queues);
 	mq_names_sort(&f.connections);
@@ -434,8 +434,8 @@ rmq_orphans(struct rmq_cleaner *w)
 
 /* --- queues that are not idle ---------------------------------------------------- */
 
-/* A million queues may be known, and nearly all of them have no keys.  mq-clean has come
- * by the others; consumers ask the known ones, some at a time. */
+/* A million queues may be listed, nearly all without keys.  mq-clean has found the keys of the
+ * others; consumers ask about all queues, some at a time. */
 int
 rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 {
@@ -461,7 +461,7 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 		mq_names_free(&names);
 		freeReplyObject(some);
 	}
-	/* The node of the names may be lost, and not have said them. */
+	/* If the node with the names is lost, keys tell names of queues. */
 	if (rv == 0 && w->how->all &&
 	    rmq_missed(w->round.r, "GET A:" RMQ_QUEUES, NULL, NULL))
 		rv = rmq_find_names(w->round.r, false, 0, queues);
@@ -469,9 +469,9 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 	return rv;
 }
 
-/* --- whether there is anything left to do ---------------------------------------- */
+/* --- drained queues -------------------------------------------------------------- */
 
-/* Adds what could be claimed of the queues, and what connections hold of them. */
+/* Adds the numbers of claimable and unacked messages of the queues. */
 static int
 count_waiting(
     struct mq_redis *r, const char *const *queues, int count, long long *sum)
@@ -498,9 +498,9 @@ count_waiting(
 }
 
 /*
- * All of a queue is counted in one step: when one message ends, the next one of
- * its group, which nobody could claim until then, takes its place.  Who joins
- * and claims between the two commands of a look is seen by the second look.
+ * A queue is counted in one step: when a message ends, the next one of its group becomes
+ * claimable.  If a consumer joins and claims between the two commands of a look, the second
+ * look sees its messages.
  */
 int
 rmq_drained(
@@ -513,12 +513,12 @@ rmq_drained(
 	size_t i;
 	int look, k, rv = 0;
 
-	/* What others hold of a queue is on its own node, which has to answer. */
+	/* Other nodes than those of the queues may be lost. */
 	mq_partial_begin(r);
 	for (look = 0; look < 2 && left == 0; look++)
 		if (count_waiting(r, queues, count, &left) == -1)
 			return -1;
-	/* Only when it seems that nothing is left: it looks through all keys. */
+	/* Unlisted connections, which only a look through all keys finds. */
 	if (left == 0)
 		rv = rmq_find_names(r, true, 0, &lists);
 	for (i = 0; i < lists.n; i++)

@@ -1,11 +1,9 @@
 /*
- * The layout of adjust/rmq v5 (Go): the table of all that it can do, and the commands of
- * publishers and consumers.
+ * The layout of adjust/rmq v5 (Go): its table, and the commands of publishers and consumers.
  *
- * A heartbeat that has expired stays so: it is renewed with EXPIRE, which does
- * nothing when it is gone, and a consumer that finds it gone takes a new name.
- * So a cleaner that once found a connection of ours dead can never meet it
- * alive again.  (Go renews with SET, which a full server refuses.)
+ * Expired heartbeats never come back: EXPIRE, which renews a heartbeat, does nothing when that
+ * is gone, and the consumer takes a new name.  So a connection that a cleaner has found dead
+ * stays dead.  (Go renews with SET, which is refused while memory is full.)
  */
 #include "rmq.h"
 
@@ -15,11 +13,8 @@
 
 /* --- publishing ---------------------------------------------------------- */
 
-/*
- * The key of messages that one plain command puts in: a script would copy each of
- * them twice, which costs as much as the command.  NULL: the script has to find out
- * more.
- */
+/* The key of messages that need only one plain command, which takes the server less time: a
+ * script copies each message twice.  NULL: the script is needed. */
 static const char *
 direct_key(const struct mq_publishing *how)
 {
@@ -103,12 +98,12 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 	struct mq_part parts[] = {{front, 0}, {id, MQ_ID_LEN},
 	    {header->data, header->len}, {payload, len}};
 	int64_t score = 0;
-	/* What makes them unique says when delayed ones are claimed. */
+	/* The first of the parts to send.  A unique id orders delayed messages. */
 	int skip = 1;
 
 	if (key != NULL && !is_listed(key)) {
-		/* In the order of equal scores, front stands ahead of the id, as
-		 * lib/place.lua has them. */
+		/* Members begin as in_tick() and in_order() of lua/lib/leaving.lua have
+		 * them. */
 		if (how->when.kind == MQ_WHEN_AT) {
 			score = how->when.ms;
 		} else if (how->when.kind == MQ_WHEN_IN) {
@@ -135,9 +130,9 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 
 /* --- from the claim to the end -------------------------------------------- */
 
-/* Bytes of an element that goes by its place; see lua/lib/remove.lua. */
+/* Longer elements are removed by lua/lib/remove.lua. */
 #define LONG 4096
-/* The most that a script puts back. */
+/* Most bytes that an ack copies. */
 #define KEEP_BYTES ((size_t)1 << 16)
 
 static void
@@ -147,7 +142,7 @@ add_own(struct mq_command *c, const struct mq_session *s, int queue,
 	rmq_keys(c, s->connection, s->queues[queue], words);
 }
 
-/* Starts a script on what the session has of a queue. */
+/* Starts a script with keys of the session and the queue. */
 static void
 start(struct mq_command *c, const struct mq_script *script,
     const struct mq_session *s, int queue)
@@ -175,7 +170,7 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 		MQ_NO_ARG);
 }
 
-/* Of an element's bytes, those that a header replaces. */
+/* The number of an element's bytes that a header replaces. */
 static long long
 offset_of(const struct mq_settlement *how)
 {
@@ -190,7 +185,7 @@ is_away(const struct mq_command *c, const char *queue,
 	    rmq_transfer_needed(c, queue, how->push);
 }
 
-/* Adds the keys of where a message goes. */
+/* Adds the keys of the queue, or list, that a message goes to. */
 static void
 add_goal(
     struct mq_command *c, const char *queue, const struct mq_settlement *how)
@@ -203,7 +198,7 @@ add_goal(
 		rmq_key_queue(c, queue, "rejected");
 }
 
-/* The same step with a receipt, a result or a notice. */
+/* Settles a message with a receipt, a result or a notice. */
 static void
 announce(const struct mq_session *s, int queue, const struct mq_settlement *how,
     const struct rmq_settle_argv *argv, struct mq_command *c)
@@ -283,7 +278,7 @@ rmq_settle(const struct mq_session *s, int queue,
 	} else if (how->outcome == MQ_OUTCOME_ACK && how->len < LONG &&
 	    !how->holds && how->receipt == NULL && how->result == NULL &&
 	    how->notice == NULL) {
-		/* Searched from the tail, where the oldest is. */
+		/* -1: LREM goes from the oldest end. */
 		rmq_ask(
 		    c, "LREM B:unacked -1", s->connection, s->queues[queue]);
 		mq_command_arg(c, how->element, how->len);
@@ -292,10 +287,8 @@ rmq_settle(const struct mq_session *s, int queue,
 	}
 }
 
-/*
- * Of a window of the list, either the others are put back together, which copies them,
- * or the acked ones are removed one by one, which takes the server as long for each.
- */
+/* If few short messages of a window stay, the window is removed, and those are put back
+ * (keep); else the acked ones are removed.  Both take the server the same time a message. */
 static void
 rmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
@@ -323,7 +316,7 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 			mq_command_int(c, place);
 }
 
-/* The most of one step, which has its own bounds. */
+/* As MOST of lua/lib/give_back.lua. */
 #define ANY 500
 
 static void
@@ -364,13 +357,13 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 	return 1;
 }
 
-/* --- handed out by receipt, under a lease that nobody renews -------------------- */
+/* --- receipts, under a lease that is not renewed --------------------------------- */
 
 static void
 rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
     struct mq_command *c)
 {
-	/* The list has them in the same order. */
+	/* The unacked list has the same elements. */
 	(void)elements;
 	start(c, &rmq_script_receipts, s, 0);
 	MQ_COMMAND_ARGV(c, rmq_receipts_argv, .count = mq_int(n));
@@ -386,13 +379,13 @@ rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
 
 /* --- session ------------------------------------------------------------- */
 
-/* Kept for a cleaner to read after the connection's death. */
+/* A cleaner reads the info of a connection that died in the last hour. */
 #define INFO_S 3600
 
-/* Of a lease on a cluster: shorter than a heartbeat, so that no cleaner takes what may
- * still be claimed; longer than a failover takes. */
+/* A lease of a queue on a cluster is shorter than a heartbeat, so that a consumer whose
+ * messages a cleaner takes cannot claim; and longer than a failover takes. */
 #define QUEUE_LEASE_MS 40000
-/* What was claimed, when nobody renews it any more. */
+/* Life of the counts of claims on a cluster after their last renewal. */
 #define QUEUE_INFO_S 86400
 
 static void
@@ -414,7 +407,7 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		mq_command_str(c, uses[i]);
 	if (s == NULL)
 		return;
-	/* The others are not in the slot of the queue. */
+	/* On a cluster, keys in other slots can only be arguments. */
 	mq_command_words(c, RMQ_QUEUES " SADD " RMQ_CONNECTIONS " SADD");
 	rmq_keys(c, s->connection, NULL, "C:heartbeat");
 	mq_command_str(c, "SET");
@@ -440,7 +433,7 @@ add_info(const struct mq_session *s, struct mq_command *c)
 		mq_command_add(c, "lease %lld", (long long)s->lease_ms);
 }
 
-/* The info goes by itself when only a Go cleaner, which knows nothing of it, came. */
+/* Renews the info, which a Go cleaner would leave, so it has a time to live. */
 static void
 keep_info(const struct mq_session *s, struct mq_command *c)
 {
@@ -448,8 +441,8 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, INFO_S + s->lease_ms / 1000);
 }
 
-/* Tells of the lease that a former connection has lost.  On a cluster the info of that
- * connection is on another node. */
+/* Notes the lost lease of a former connection.  On a cluster, that connection's info is on
+ * another node. */
 static void
 tell_lapsed(const struct mq_session *s, struct mq_command *c)
 {
@@ -516,10 +509,8 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 	MQ_COMMAND_ARGV(c, rmq_take_over_argv, .former = mq_str(from));
 }
 
-/*
- * A crash in the middle leaves a listed connection, which a cleaner takes
- * apart from there, or, behind the SREM, keys that expire by themselves.
- */
+/* After a crash in the middle, the connection is listed, and a cleaner goes on; or, after the
+ * SREM, its other keys expire. */
 static void
 rmq_leave(const struct mq_session *s, int queue, struct mq_steps *to)
 {
@@ -562,7 +553,8 @@ rmq_renew(const struct mq_session *s, int queue, struct mq_steps *to)
 		mq_command_int(c, ms > 0 ? ms : QUEUE_LEASE_MS);
 	} else {
 		rmq_keys(c, s->connection, NULL, "C:heartbeat");
-		/* On a cluster it outlasts the lease, which is renewed behind it. */
+		/* On a cluster the heartbeat outlasts the leases, which are renewed
+		 * after it. */
 		mq_command_int(c,
 		    ms == 0	   ? RMQ_LEASE_S * INT64_C(1000) :
 			c->cluster ? ms + MIN(ms / 3 + 1000, 20000) :
