@@ -135,7 +135,8 @@ $(B)/scripts.h: common/queue/embed.sh common/queue/embed.awk $(LUA) $(B)/sources
 	sh common/queue/embed.sh -h $(LUA) >$@.new
 	mv $@.new $@
 
-$(B)/lua.c: common/queue/embed.sh common/queue/embed.awk $(LUA) $(LUALIB) $(B)/sources
+$(B)/lua.c: common/queue/embed.sh common/queue/embed.awk $(LUA) $(LUALIB) \
+    common/message/headers.h common/message/headers.c $(B)/sources
 	@mkdir -p $(@D)
 	sh common/queue/embed.sh $(LUA) >$@.new
 	mv $@.new $@

@@ -234,7 +234,7 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
 	mq_id_make(&m->ids, next_us(m), unique);
 	complete_header(m, &e, unique);
-	if (mq_message_special(&e))
+	if (mq_message_has(&e, MQ_TRAIT_OBEYED | MQ_TRAIT_ORDER))
 		batch_set(m->transport, m->transport->how.when, true);
 	mq_envelope_write_header(&e, &header);
 	batch_add(m->transport, unique, mq_message_id(&e), &header, payload, n);

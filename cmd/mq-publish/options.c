@@ -401,12 +401,11 @@ read_options(struct options *o, int argc, char *argv[])
 	until = mq_envelope_get_long(&o->headers, MQ_HEADER_UNTIL_TICK, -1);
 	forbid(until >= 0 && from > until,
 	    "--from-tick %ld is greater than --until-tick %ld", from, until);
-	more = has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP) ||
-	    o->expires_ms > 0 || o->awaited || from > 0 || until >= 0 ||
-	    how->limits.ready >= 0 || how->limits.delayed >= 0;
+	more = mq_message_has(&o->headers, MQ_TRAIT_OBEYED) || from > 0 ||
+	    o->expires_ms > 0 || o->awaited || how->limits.ready >= 0 ||
+	    how->limits.delayed >= 0;
 	how->in_tick = from == 0;
-	how->special =
-	    more || how->in_tick || has_header(o, MQ_HEADER_PRIORITY);
+	how->special = more || mq_message_has(&o->headers, MQ_TRAIT_ORDER);
 	how->alike = !o->awaited && o->framing != MQ_FRAME_JSONL;
 	how->ordered = how->alike && how->special && !more;
 }
@@ -464,7 +463,7 @@ options_parse(struct options *o, int argc, char *argv[])
 	/* Keys, groups and results need rights; lines of JSON and requests may ask for
 	 * them. */
 	holds = o->framing == MQ_FRAME_JSONL || o->http || o->awaited ||
-	    has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP);
+	    mq_message_has(&o->headers, MQ_TRAIT_LOCK);
 	mq_option_rights(&o->shared,
 	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
 		(o->how.realtime ? MQ_TELLS : 0) |

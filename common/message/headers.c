@@ -8,6 +8,43 @@
 #include "base/xalloc.h"
 #include "json.h"
 
+/* A header without a row has no trait.  embed.awk takes the letters of asking.lua from
+ * these rows. */
+static const struct {
+	const char *name;
+	unsigned traits;
+} table[] = {
+    {MQ_HEADER_PRIORITY, MQ_TRAIT_ORDER},
+    {MQ_HEADER_FROM_TICK, MQ_TRAIT_ORDER},
+    {MQ_HEADER_UNTIL_TICK, MQ_TRAIT_OBEYED},
+    {MQ_HEADER_EXPIRES, MQ_TRAIT_OBEYED},
+    {MQ_HEADER_GROUP, MQ_TRAIT_OBEYED | MQ_TRAIT_LOCK},
+    {MQ_HEADER_KEY, MQ_TRAIT_OBEYED | MQ_TRAIT_LOCK | MQ_TRAIT_OWN},
+    {MQ_HEADER_UNIQUE, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
+    {MQ_HEADER_REPLY_TO, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
+    {MQ_HEADER_ATTEMPT, MQ_TRAIT_OWN},
+    {MQ_HEADER_ERROR, MQ_TRAIT_OWN},
+    {MQ_HEADER_HISTORY, MQ_TRAIT_OWN},
+    {MQ_HEADER_DUE, MQ_TRAIT_OWN},
+    {MQ_HEADER_DEST, MQ_TRAIT_OWN},
+    {MQ_HEADER_COPY, MQ_TRAIT_OWN},
+};
+#define HEADERS (sizeof(table) / sizeof(table[0]))
+
+bool
+mq_message_has(const struct mq_envelope *e, unsigned traits)
+{
+	size_t i;
+
+	if (e->headers == NULL)
+		return false;
+	for (i = 0; i < HEADERS; i++)
+		if (table[i].traits & traits &&
+		    mq_envelope_get(e, table[i].name) != NULL)
+			return true;
+	return false;
+}
+
 const char *
 mq_message_id(const struct mq_envelope *e)
 {
@@ -77,13 +114,6 @@ mq_message_since_ms(const struct mq_envelope *e)
 }
 
 bool
-mq_message_holds(const struct mq_envelope *e)
-{
-	return mq_envelope_get(e, MQ_HEADER_GROUP) != NULL ||
-	    mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
-}
-
-bool
 mq_message_unique_good(const struct mq_envelope *e)
 {
 	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
@@ -93,27 +123,10 @@ mq_message_unique_good(const struct mq_envelope *e)
 	    strcmp(unique, "done") == 0 || (ms > 0 && ms <= 1L << 48);
 }
 
-bool
-mq_message_special(const struct mq_envelope *e)
-{
-	static const char *const names[] = {MQ_HEADER_PRIORITY, MQ_HEADER_GROUP,
-	    MQ_HEADER_KEY, MQ_HEADER_FROM_TICK, MQ_HEADER_UNTIL_TICK,
-	    MQ_HEADER_EXPIRES, MQ_HEADER_REPLY_TO};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (mq_envelope_get(e, names[i]) != NULL)
-			return true;
-	return false;
-}
-
 void
 mq_message_duplicate(const struct mq_envelope *from,
     const struct mq_duplicate *how, struct mq_envelope *e)
 {
-	static const char *const gone[] = {MQ_HEADER_ATTEMPT, MQ_HEADER_ERROR,
-	    MQ_HEADER_HISTORY, MQ_HEADER_DUE, MQ_HEADER_KEY, MQ_HEADER_UNIQUE,
-	    MQ_HEADER_REPLY_TO, MQ_HEADER_DEST, MQ_HEADER_COPY};
 	size_t i;
 
 	*e = (struct mq_envelope){NULL, from->payload, from->payload_len};
@@ -122,8 +135,9 @@ mq_message_duplicate(const struct mq_envelope *from,
 	if (from->headers != NULL)
 		e->headers = json_deep_copy(from->headers);
 	mq_envelope_set(e, MQ_HEADER_ID, how->id);
-	for (i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
-		json_object_del(e->headers, gone[i]);
+	for (i = 0; i < HEADERS; i++)
+		if (table[i].traits & MQ_TRAIT_OWN)
+			json_object_del(e->headers, table[i].name);
 	if (how->origin != NULL && mq_envelope_get(e, MQ_HEADER_ORIGIN) == NULL)
 		mq_envelope_set(e, MQ_HEADER_ORIGIN, how->origin);
 	if (how->web != NULL)

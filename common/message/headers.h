@@ -81,39 +81,53 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 
 /* --- headers ------------------------------------------------------------ */
 
-/* Our headers are plain rmq headers, and survive whatever a Go peer does with a message. */
-#define MQ_HEADER_ID	  "Mq-Id"      /* see id.h; given when published */
-#define MQ_HEADER_NAME	  "Mq-Name"    /* if the id cannot be shown */
+/* Our headers are plain rmq headers, and survive whatever a Go peer does with a message.
+ * The table in headers.c says what each needs of the scripts, which take the letters that
+ * they look for from there; see CONTRIBUTING.md. */
+
+/* Set by the publisher, which may copy them from another message. */
+#define MQ_HEADER_ID	 "Mq-Id"     /* see id.h */
+#define MQ_HEADER_PARAM	 "Mq-Param"  /* 1 to 4 follow: RQ's parameters */
+#define MQ_HEADER_ATTACH "Mq-Attach" /* files; see queue/queue.h */
+#define MQ_HEADER_DUE	 "Mq-Due"    /* end of the delay, unix ms */
+
+/* Set by the publisher; the scripts obey them, and the consumer those of time. */
+#define MQ_HEADER_PRIORITY   "Mq-Priority" /* -100 to 100; none: 0 */
+#define MQ_HEADER_GROUP	     "Mq-Group"
+#define MQ_HEADER_KEY	     "Mq-Key"
+#define MQ_HEADER_UNIQUE     "Mq-Unique" /* life of the key: queued, done, or ms */
+#define MQ_HEADER_FROM_TICK  "Mq-From-Tick"  /* first tick for a run */
+#define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* last tick for a run */
+#define MQ_HEADER_EXPIRES    "Mq-Expires"    /* last time for a run, unix ms */
+#define MQ_HEADER_REPLY_TO   "Mq-Reply-To" /* the message's id, for its result */
+
+/* Set by consumers and cleaners. */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
 #define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run failed */
+#define MQ_HEADER_NAME	  "Mq-Name"    /* if the id cannot be shown */
 #define MQ_HEADER_NOTICE  "Mq-Notice"  /* notice: the queue it is about */
-#define MQ_HEADER_DUE	  "Mq-Due"     /* end of the delay, unix ms */
-#define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
+#define MQ_HEADER_COPY	  "Mq-Copy-Of" /* copy: the id of the original */
+#define MQ_HEADER_DEST	  "Mq-Dest"    /* in the queue relay: a URL */
 /* Duplicate: RQ's full id of its first ancestor. */
 #define MQ_HEADER_ORIGIN "Mq-Orig-Id"
-#define MQ_HEADER_COPY	 "Mq-Copy-Of" /* copy: the id of the original */
-#define MQ_HEADER_DEST	 "Mq-Dest"    /* in the queue relay: a URL */
-#define MQ_HEADER_ATTACH "Mq-Attach"  /* files; see queue/queue.h */
 
-/* Options; the scripts of the queues obey those with a star. */
-#define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
-#define MQ_HEADER_GROUP	   "Mq-Group"	 /* * */
-#define MQ_HEADER_KEY	   "Mq-Key"	 /* * */
-/* * Life of the key: queued, done, or a number of ms. */
-#define MQ_HEADER_UNIQUE     "Mq-Unique"
-#define MQ_HEADER_FROM_TICK  "Mq-From-Tick"  /* * first tick for a run */
-#define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* * last tick for a run */
-#define MQ_HEADER_EXPIRES    "Mq-Expires"    /* last time for a run, unix ms */
-/* * The id under which the result is kept: the message's own. */
-#define MQ_HEADER_REPLY_TO "Mq-Reply-To"
+enum {
+	MQ_TRAIT_OBEYED = 1
+	    << 0, /* scripts obey it: a plain LPUSH is not enough */
+	MQ_TRAIT_ORDER =
+	    1 << 1, /* they obey it, but only for its place in line */
+	MQ_TRAIT_LOCK =
+	    1 << 2, /* it may hold a lock, which is released at the end */
+	MQ_TRAIT_OWN = 1 << 3 /* the message's own: its duplicates have none */
+};
+
+/* Whether a message has a header with one of these traits. */
+bool mq_message_has(const struct mq_envelope *, unsigned traits);
 
 /* Whether it is too late for a run, at unix time now_ms and this tick; the reason goes into
  * why. */
 bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
     char *why, size_t size);
-
-/* Whether a message may hold a key or a group, which is released at its end. */
-bool mq_message_holds(const struct mq_envelope *);
 
 #define MQ_ERROR_MAX 1024 /* bytes of MQ_HEADER_ERROR */
 
@@ -137,9 +151,6 @@ void mq_message_record(
 
 /* Whether MQ_HEADER_UNIQUE is valid, or missing. */
 bool mq_message_unique_good(const struct mq_envelope *);
-
-/* Whether a message has an option header, and so needs more than a place in line. */
-bool mq_message_special(const struct mq_envelope *);
 
 /* How a duplicate differs from its message. */
 struct mq_duplicate {

@@ -159,9 +159,46 @@ function read_reply(    i, count, item) {
 	end_locals()
 }
 
+# Reads the names of all headers, and in the order of their table which the scripts obey.
+function read_headers(    path, line, part, i) {
+	path = message "/headers.h"
+	while ((getline line <path) > 0)
+		if (split(line, part, /[ \t"]+/) > 2 && part[2] ~ /^MQ_HEADER_/)
+			name_of[part[2]] = part[3]
+	close(path)
+	path = message "/headers.c"
+	while ((getline line <path) > 0)
+		if (line ~ /MQ_TRAIT_(OBEYED|ORDER)/ && split(line, part, /[{,]/) > 2)
+			obeyed[++obeyed_count] = name_of[part[2]]
+	close(path)
+	for (i = 1; i <= obeyed_count; i++)
+		is_obeyed[obeyed[i]] = 1
+}
+
+# A pattern for what follows "Mq- in the names of those that scripts obey: its first letters,
+# with which no other name may begin.
+function obeyed_pattern(    i, n, letter, letters, pattern) {
+	read_headers()
+	for (n = 4; n <= 6; n++) {
+		letters = ""
+		for (i = 1; i <= obeyed_count; i++) {
+			letter = substr(obeyed[i], n, 1)
+			if (!index(letters, letter))
+				letters = letters letter
+		}
+		pattern = pattern "[" letters "]"
+	}
+	for (i in name_of)
+		if (!(name_of[i] in is_obeyed) && substr(name_of[i], 4) ~ "^" pattern)
+			fail("asking.lua takes " name_of[i] " for one that scripts obey")
+	return pattern
+}
+
 # Adds a line behind the head, or those of the file that it names.
 function add_line(line,    path, of, found) {
 	if (line !~ /^-- include /) {
+		if (line ~ /@OBEYED@/)
+			sub(/@OBEYED@/, obeyed_pattern(), line)
 		note_words(line)
 		text = text line "\n"
 		return

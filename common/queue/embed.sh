@@ -22,6 +22,9 @@
 # a | the words of a list are those of the keys of each owner.
 # NAME in reply[NAME], in capitals, is the place of that in the reply.
 #
+# @OBEYED@ stands for a pattern of the headers that scripts obey, by the table of
+# message/headers.c.
+#
 # C gets the keys as the words of mq_script.keys, one text for the keys of each owner, and
 # struct LAYOUT_NAME_argv, with a member for each of ARGV but a list; see command.h.
 set -eu
@@ -40,7 +43,7 @@ names() {
 # part WANTED FILE: of a script, as embed.awk has it.
 part() {
 	awk -v wanted="$1" -v layout="$layout" -v name="$name" -v own="$(dirname "$2")/lib" \
-		-v shared="$(dirname "$0")/lua/lib" -f "$(dirname "$0")/embed.awk" "$2"
+		-v shared="$(dirname "$0")/lua/lib" -v message="$(dirname "$0")/../message" -f "$(dirname "$0")/embed.awk" "$2"
 }
 
 if [ "$1" = -t ]; then

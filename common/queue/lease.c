@@ -110,7 +110,7 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 							     MQ_OUTCOME_REJECT,
 	    .element = m->element,
 	    .len = m->len,
-	    .holds = mq_message_holds(&m->envelope),
+	    .holds = mq_message_has(&m->envelope, MQ_TRAIT_LOCK),
 	    .receipt = number};
 	struct mq_command c = mq_redis_command(s->redis);
 	struct mq_buf text = {0}, header = {0};

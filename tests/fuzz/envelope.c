@@ -48,7 +48,8 @@ plain(const char *element, size_t n, const struct mq_envelope *e)
 	assert(e != NULL && quick.payload == e->payload &&
 	    quick.payload_len == e->payload_len);
 	assert(fuzz_same(id[0] != '\0' ? id : NULL, mq_message_id(e)));
-	assert(!mq_message_special(e) && !mq_message_holds(e));
+	assert(!mq_message_has(e, MQ_TRAIT_OBEYED | MQ_TRAIT_ORDER) &&
+	    !mq_message_has(e, MQ_TRAIT_LOCK));
 }
 
 static void

@@ -29,7 +29,7 @@ acks_collect(struct batch *b, int queue, bool all, struct mq_acks *acks,
 			continue;
 		}
 		holds = acks->holds ||
-		    (o->holding && mq_message_holds(&m->envelope));
+		    (o->holding && mq_message_has(&m->envelope, MQ_TRAIT_LOCK));
 		if (holds && bytes > BATCH_BYTES)
 			break;
 		acks->holds = holds;

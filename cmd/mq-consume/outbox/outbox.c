@@ -175,7 +175,7 @@ settlement_copies(const struct message *m)
 {
 	if (m->outcome != MQ_OUTCOME_ACK)
 		return m->len + m->header.len;
-	return mq_message_holds(&m->envelope) ? 2 * m->len : 0;
+	return mq_message_has(&m->envelope, MQ_TRAIT_LOCK) ? 2 * m->len : 0;
 }
 
 /* The message is no longer in flight.  alone: the batch did not settle the message, which is sent
@@ -421,7 +421,8 @@ send_equal_of(struct outbox *o, int queue)
 	TAILQ_FOREACH(m, line, line) {
 		special = mq_envelope_signed(m->element, m->len) &&
 		    (m->envelope.payload == NULL ||
-			mq_message_special(&m->envelope));
+			mq_message_has(
+			    &m->envelope, MQ_TRAIT_OBEYED | MQ_TRAIT_ORDER));
 		if (special || m->alone || m->outcome == MQ_OUTCOME_PUSH ||
 		    m->pause_ms != 0 || result_is_wanted(m) ||
 		    !add_to_batch(b, m, EQUAL_MAX))
@@ -573,7 +574,7 @@ outbox_settle(struct outbox *o, struct message *m)
 	if (!o->many)
 		most = MIN(most, ENOUGH);
 	join_line(o, m, LINE_ACKS);
-	o->holding = o->holding || mq_message_holds(&m->envelope);
+	o->holding = o->holding || mq_message_has(&m->envelope, MQ_TRAIT_LOCK);
 	if (o->in_line[LINE_ACKS] > most || m->awaited)
 		outbox_flush(o, OUTBOX_ALL);
 	else if (!mq_timer_runs(&o->timer) || o->holding != held)

@@ -162,7 +162,7 @@ settlement_describe(
 	    .delay_ms = m->delay_ms,
 	    .push = m->to,
 	    .unrun = m->expired,
-	    .holds = mq_message_holds(&m->envelope),
+	    .holds = mq_message_has(&m->envelope, MQ_TRAIT_LOCK),
 	    .header = m->header.len > 0 ? m->header.data : NULL,
 	    .header_len = m->header.len};
 	if (m->envelope.payload != NULL)

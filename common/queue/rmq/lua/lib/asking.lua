@@ -4,6 +4,5 @@ local function asking(element)
     return nil
   end
   local head = element:sub(6, element:find('\n', 6, true) or 0)
-  -- Expires, From, Group, Key, Until, Unique, Priority, Reply; but not Error and Param.
-  return head:find('"Mq%-[EFGKUPR][xrne][oytip]') and head
+  return head:find('"Mq%-@OBEYED@') and head
 end
