@@ -39,6 +39,21 @@ message_let_go(struct message *m, bool done)
 	m->cleanup_fd = 0;
 }
 
+long
+message_attempts(const struct options *opt, const struct message *m)
+{
+	return mq_message_attempts(
+	    &m->envelope, rules_of(opt, m->queue)->attempts);
+}
+
+double
+message_timeout(const struct options *opt, const struct message *m)
+{
+	return (double)mq_message_timeout_ms(
+		   &m->envelope, rules_of(opt, m->queue)->timeout_ms) /
+	    1000;
+}
+
 bool
 message_is_stamped(const struct message *m)
 {

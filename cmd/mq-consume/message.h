@@ -104,6 +104,9 @@ void message_say(const struct message *, const char *fmt, ...)
 /* After a run: the helper removes the directory of the attachments; if the message is done,
  * the server forgets them, too. */
 void message_let_go(struct message *, bool done);
+/* The limits of its runs: those of its queue, unless its own are lower.  Seconds; 0: none. */
+long message_attempts(const struct options *, const struct message *);
+double message_timeout(const struct options *, const struct message *);
 /* Whether the header holds only an id.  Such a header is not parsed. */
 bool message_is_stamped(const struct message *);
 /* Appends the message, framed. */

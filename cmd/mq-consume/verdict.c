@@ -172,7 +172,7 @@ backoff_of(const struct judgement *j)
 static bool
 is_last_run(const struct judgement *j)
 {
-	return j->m->attempts + 1 >= j->rules->attempts;
+	return j->m->attempts + 1 >= message_attempts(j->opt, j->m);
 }
 
 /* Retries after ms; or at a tick, unless that is -1. */

@@ -146,13 +146,25 @@ options_when(const struct options *o, int64_t now_ms)
 
 /* --- the rows ------------------------------------------------------------------ */
 
-enum { KEY, GROUP, PRIORITY, FROM, UNTIL, READY, DELAYED, VT, MAXSIZE };
+enum {
+	KEY,
+	GROUP,
+	PRIORITY,
+	FROM,
+	UNTIL,
+	ATTEMPTS,
+	READY,
+	DELAYED,
+	VT,
+	MAXSIZE
+};
 
 static const char *const headers[] = {[KEY] = MQ_HEADER_KEY,
     [GROUP] = MQ_HEADER_GROUP,
     [PRIORITY] = MQ_HEADER_PRIORITY,
     [FROM] = MQ_HEADER_FROM_TICK,
-    [UNTIL] = MQ_HEADER_UNTIL_TICK};
+    [UNTIL] = MQ_HEADER_UNTIL_TICK,
+    [ATTEMPTS] = MQ_HEADER_ATTEMPTS};
 
 static void
 take_number(void *into, const struct mq_given *given)
@@ -164,6 +176,17 @@ take_number(void *into, const struct mq_given *given)
 	mq_envelope_set_number(&o->headers, headers[row->which], n);
 	if (row->which == PRIORITY)
 		o->how.priority = (int)n;
+}
+
+static void
+take_timeout(void *into, const struct mq_given *given)
+{
+	int64_t ms = mq_option_duration(given->name, given->arg);
+
+	forbid(
+	    ms == 0, "%s: %s: must be greater than 0", given->name, given->arg);
+	mq_envelope_set_number(
+	    &((struct options *)into)->headers, MQ_HEADER_TIMEOUT, ms);
 }
 
 /* Takes a name in UTF-8: '?' for other bytes could make two names equal. */
@@ -303,6 +326,12 @@ static const struct mq_option messages[] = {
 	MQ_TEXT(struct options, at)},
     {'e', "--expires", "DUR", "reject if not started within DUR",
 	MQ_DURATION(struct options, expires_ms, 1)},
+    {0, "--timeout", "DUR",
+	"end a run that takes longer, if its consumer does not",
+	.take = take_timeout},
+    {0, "--attempts", "N", "reject after N runs, if its consumer does not",
+	.take = take_number, .which = ATTEMPTS, .low = 1,
+	.high = MQ_ATTEMPTS_MAX},
     {'p', "--priority", "N", "+-100 to 100, higher first (0)",
 	.take = take_number, .which = PRIORITY, .low = -100, .high = 100},
     {'k', "--key", "KEY", "+refuse if another message has this key",
@@ -525,6 +554,8 @@ static const struct {
 } attributes[] = {
     {"Mq-Delay", "--delay="},
     {"Mq-Expires", "--expires="},
+    {"Mq-Timeout", "--timeout="},
+    {"Mq-Attempts", "--attempts="},
     {"Mq-Priority", "--priority="},
     {"Mq-Key", "--key="},
     {"Mq-Unique", "--unique="},

@@ -52,6 +52,8 @@ set_options(json_t *v, const struct mq_envelope *e)
 	    {"from_tick", MQ_HEADER_FROM_TICK, true},
 	    {"until_tick", MQ_HEADER_UNTIL_TICK, true},
 	    {"expires_ms", MQ_HEADER_EXPIRES, true},
+	    {"timeout_ms", MQ_HEADER_TIMEOUT, true},
+	    {"attempts_max", MQ_HEADER_ATTEMPTS, true},
 	};
 	bool has_key = mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
 	const char *text;

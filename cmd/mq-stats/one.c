@@ -161,6 +161,24 @@ print_found_run(const struct mq_run *run, int64_t now_ms)
 	free(text);
 }
 
+/* The attempts, and the limits that the message brings along. */
+static void
+print_limits(const struct message *s)
+{
+	long most = mq_message_attempts(&s->envelope, LONG_MAX);
+	int64_t ms = mq_message_timeout_ms(&s->envelope, 0);
+	char text[64], age[TEXT_AGE];
+
+	snprintf(text, sizeof(text), "%ld, at most %ld", s->attempts, most);
+	if (most == LONG_MAX)
+		text[strcspn(text, ",")] = '\0';
+	text_line("attempts", text);
+	if (ms == 0)
+		return;
+	text_age(age, (double)ms / 1000);
+	text_line("timeout", age);
+}
+
 static void
 print_headers(const struct message *s, int64_t now_ms)
 {
@@ -262,7 +280,7 @@ print_message(const struct found *f)
 	text_line("connection", f->item.connection);
 	if (f->run != NULL)
 		print_found_run(f->run, now_ms);
-	printf("%-12s%ld\n", "attempts", s.attempts);
+	print_limits(&s);
 	text_line("reason", s.reason);
 	print_headers(&s, now_ms);
 	text = text_clipped(s.envelope.payload, s.envelope.payload_len,

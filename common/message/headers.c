@@ -123,6 +123,36 @@ mq_message_unique_good(const struct mq_envelope *e)
 	    strcmp(unique, "done") == 0 || (ms > 0 && ms <= 1L << 48);
 }
 
+long
+mq_message_attempts(const struct mq_envelope *e, long most)
+{
+	long own = mq_envelope_get_long(e, MQ_HEADER_ATTEMPTS, 0);
+
+	return own > 0 && own < most ? own : most;
+}
+
+int64_t
+mq_message_timeout_ms(const struct mq_envelope *e, int64_t most)
+{
+	long own = mq_envelope_get_long(e, MQ_HEADER_TIMEOUT, 0);
+
+	return own > 0 && (most == 0 || own < most) ? own : most;
+}
+
+bool
+mq_message_limits_good(const struct mq_envelope *e)
+{
+	static const char *const limits[] = {
+	    MQ_HEADER_ATTEMPTS, MQ_HEADER_TIMEOUT};
+	size_t i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (mq_envelope_get(e, limits[i]) != NULL &&
+		    mq_envelope_get_long(e, limits[i], 0) <= 0)
+			return false;
+	return true;
+}
+
 void
 mq_message_duplicate(const struct mq_envelope *from,
     const struct mq_duplicate *how, struct mq_envelope *e)

@@ -91,6 +91,10 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 #define MQ_HEADER_ATTACH "Mq-Attach" /* files; see queue/queue.h */
 #define MQ_HEADER_DUE	 "Mq-Due"    /* end of the delay, unix ms */
 
+/* Set by the publisher; consumers obey them within the limits that they have. */
+#define MQ_HEADER_TIMEOUT  "Mq-Timeout"	 /* longest run, ms */
+#define MQ_HEADER_ATTEMPTS "Mq-Attempts" /* most runs */
+
 /* Set by the publisher; the scripts obey them, and the consumer those of time. */
 #define MQ_HEADER_PRIORITY   "Mq-Priority" /* -100 to 100; none: 0 */
 #define MQ_HEADER_GROUP	     "Mq-Group"
@@ -128,6 +132,14 @@ bool mq_message_has(const struct mq_envelope *, unsigned traits);
  * why. */
 bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
     char *why, size_t size);
+
+/* A limit of the consumer, or that of the message's own header, which may only be lower; a
+ * time of 0 is no limit. */
+long mq_message_attempts(const struct mq_envelope *, long most);
+int64_t mq_message_timeout_ms(const struct mq_envelope *, int64_t most);
+
+/* Whether these two headers are valid, or missing. */
+bool mq_message_limits_good(const struct mq_envelope *);
 
 #define MQ_ERROR_MAX 1024 /* bytes of MQ_HEADER_ERROR */
 

@@ -291,6 +291,20 @@ of_message() {
 		sed -E 's/^\.It Li ([a-z]+).*/\1/' | xargs)" "run dup"
 }
 
+@test "docs: each setting is in the help and the page of mq-set, and in the completion" {
+	local name names
+
+	names=$(sed -n 's/^    \[[A-Z_]*\] = {"\([a-z-]*\)",.*/\1/p' "$root/common/queue/settings.c"
+		sed -n 's/^#define MQ_MAX_LENGTH "\(.*\)"/\1/p' "$root/common/queue/layout.h")
+	assert_equal "$(wc -w <<<"$names")" \
+		"$(grep -oP 'MQ_SETTINGS = \K\d+' "$root/common/queue/settings.h")"
+	for name in $names; do
+		"$BUILD/mq-set" --help | grep -q -- "\b$name=" || fail "--help: no $name"
+		grep -q "^.It Cm $name Ns" "$root/man/mq-set.1" || fail "mq-set.1: no $name"
+		grep -q "[{,]$name[,}]" "$root/completions/mq.bash" || fail "completion: no $name"
+	done
+}
+
 @test "docs: mq-layout(7) and mq-rsmq(7) have every script and every header of ours" {
 	local script header own page
 

@@ -222,6 +222,9 @@ shows() {
 		65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Id":"a"}}' => record 1: Mq-Id: not an id (32 letters and digits)
 		65 mq-publish --jsonl --raw q <<<'{"payload":"a","headers":{"A":"b"}}' => record 1: has headers, which --raw cannot carry
 		65 mq-publish --netstring q <<<5:a => record 1: netstring: cut off after 2 of 5 bytes
+		64 mq-publish --attempts 0 q x => --attempts: 0: must be a number from 1 to 1000000
+		64 mq-publish --timeout 0 q x => --timeout: 0: must be greater than 0
+		64 mq-publish --raw --timeout 1s q x => --raw cannot be used with options that set headers
 		64 mq-publish --expries=1s q x => --expries: unknown option; did you mean --expires?
 	.
 }

@@ -88,7 +88,7 @@ headers_allow(struct engine *e, const struct message *m, bool counts_crash,
 	unfit->kind = counts_crash ? UNFIT_CRASHED : UNFIT_SPENT;
 	/* RQ looks at the attempts only when a message is to be tried again. */
 	return !way->runs || (e->opt->rq && !counts_crash) ||
-	    m->attempts < rules_of(e->opt, m->queue)->attempts;
+	    m->attempts < message_attempts(e->opt, m);
 }
 
 /* Whether the message may start; if not, it is rejected.  After a crash, the cleaner counts an

@@ -258,6 +258,21 @@ wants_run(struct executor *x, const struct start_terms *terms)
 	    slots_may_start(x, terms);
 }
 
+/* Seconds, 0: no limit.  A batch has the shortest time of its messages. */
+static double
+run_timeout(const struct slot *s)
+{
+	const struct message *m;
+	double least = 0, own;
+
+	TAILQ_FOREACH(m, &s->messages, line) {
+		own = message_timeout(s->executor->opt, m);
+		if (least == 0 || (own > 0 && own < least))
+			least = own;
+	}
+	return least;
+}
+
 static void
 begin_run(struct executor *x, const char *input, size_t n)
 {
@@ -272,7 +287,7 @@ begin_run(struct executor *x, const char *input, size_t n)
 		    mq_xcalloc((size_t)s->count, sizeof(*s->verbs.ones));
 	slots_count(x, queue, 1);
 	mq_timer_start(&s->patience, LISTEN_AFTER, 0);
-	slot_set_timer(s, (double)rules_of(x->opt, queue)->timeout_ms / 1000);
+	slot_set_timer(s, run_timeout(s));
 }
 
 /* --- one message a run --------------------------------------------------------- */

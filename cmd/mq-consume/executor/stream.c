@@ -49,7 +49,7 @@ begin_time(struct slot *s)
 	if (s->run.pid == 0 || is_leaving(s))
 		return;
 	if (!has_finished(s) && m != NULL) {
-		limit = (double)rules_of(x->opt, m->queue)->timeout_ms / 1000;
+		limit = message_timeout(x->opt, m);
 	} else if (has_finished(s) && !x->stopping) {
 		/* Once the consumer stops, its own grace time is for all workers. */
 		limit = (double)x->opt->grace_ms / 1000;
@@ -396,7 +396,7 @@ tick_worker(struct slot *s)
 	    is_leaving(s))
 		return;
 	/* During its first message, the silence is said before --timeout ends it. */
-	timeout = (double)rules_of(opt, m->queue)->timeout_ms / 1000;
+	timeout = message_timeout(opt, m);
 	if (w->message_s == 0 && timeout > 0)
 		allowed = MIN(allowed, timeout / 2);
 	lasts = mq_clock_s(CLOCK_MONOTONIC) - MAX(w->heard_at, s->started);

@@ -148,7 +148,9 @@ local function move_any(others, crashed)
   end
 
   local function is_last(headers)
-    return count(value(headers, 'Mq-Attempt'), RUNS) + 1 >= limit
+    local own = count(value(headers, 'Mq-Attempts'), RUNS)
+    return count(value(headers, 'Mq-Attempt'), RUNS) + 1
+      >= (own > 0 and math.min(own, limit) or limit)
   end
 
   -- The header of a message whose consumer died while it ran, and why it is there.

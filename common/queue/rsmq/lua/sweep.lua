@@ -31,6 +31,11 @@ local limit = (consumed == '1' or call('EXISTS', counters) == 1)
 local extras = call('EXISTS', q.x) == 1
 local orphans, found = {}, {}
 
+local function most_runs(extra)
+  local own = extra and tonumber(extra:match('"Mq%-Attempts":%["(%d+)"%]'))
+  return own and own > 0 and math.min(own, limit) or limit
+end
+
 local function look(ids, scores)
   local runs = received(q, ids)
   local extra = extras and call('HMGET', q.x, unpack(ids)) or {}
@@ -44,7 +49,7 @@ local function look(ids, scores)
       if is_torn(q, ids[i]) then
         orphans[#orphans + 1] = ids[i]
       end
-    elseif limit and is_due and n >= limit and not waits[i]
+    elseif limit and is_due and not waits[i] and n >= most_runs(extra[i])
         or idle and expires and now > expires then
       found[#found + 1] = ids[i]
       found[#found + 1] = n
