@@ -21,7 +21,7 @@ struct cleaner {
 	/* From the last round: */
 	int status;
 	char said[512];
-	long refused, unproven;
+	long refused, incomplete;
 	int64_t past_ms; /* steady time of the last mq_past_note() */
 	size_t noted;	 /* scattered queues that were reported */
 };
@@ -116,14 +116,14 @@ report_left(struct cleaner *c, const struct mq_cleaned *done)
 		mq_say("%s: %ld step%s refused: no permission for the keys; "
 		       "--print-acl prints the rights needed",
 		    c->server.name, done->refused, plural(done->refused));
-	if (done->unproven > 0 && c->unproven == 0)
+	if (done->incomplete > 0 && c->incomplete == 0)
 		mq_say(
 		    "%s: keys and groups of %ld queue%s not repaired: a "
 		    "consumer died meanwhile, or the connection was too slow; "
 		    "the next round tries again",
-		    c->server.name, done->unproven, plural(done->unproven));
+		    c->server.name, done->incomplete, plural(done->incomplete));
 	c->refused = done->refused;
-	c->unproven = done->unproven;
+	c->incomplete = done->incomplete;
 	for (; c->noted < c->scattered.n; c->noted++)
 		mq_say(
 		    "'%s': a name for which only Go programs find messages%s",

@@ -113,7 +113,7 @@ model_total(const struct model *m)
 		if (k == i)
 			sum_add(&sum, &all[i]);
 	}
-	if (m->stats.part)
+	if (m->stats.incomplete)
 		sum.ready = sum.delayed = sum.unacked = sum.rejected =
 		    sum.consumers = sum.dead_consumers = -1;
 	if (sum.ready < 0) {

@@ -13,7 +13,7 @@
 struct found {
 	const struct mq_filter *filter; /* with the id */
 	bool exists;
-	struct mq_place place;	  /* of the message, or of the look */
+	struct mq_place place;	  /* the message's, or the look's */
 	struct mq_search search;  /* walk through that place */
 	struct mq_item item;	  /* element NULL: only its run is known */
 	const struct mq_run *run; /* NULL: no run is known */

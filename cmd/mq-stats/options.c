@@ -260,7 +260,7 @@ options_free(struct stats_options *o)
 	mq_option_free(&o->shared);
 }
 
-/* --- of a request ------------------------------------------------------------- */
+/* --- options of a request ------------------------------------------------------ */
 
 #define REFRESH_S 5
 /* Connections that are served at the same time; others wait. */

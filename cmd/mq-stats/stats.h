@@ -88,14 +88,14 @@ struct field {
 	enum kind kind;
 	size_t at, size;   /* in the record */
 	bool optional;	   /* without a value, left out of JSON */
-	const char *title; /* of the column; NULL: no column */
+	const char *title; /* the column's; NULL: no column */
 	bool sparse;	   /* no column if all cells are empty */
 	int spare;	   /* narrow terminals leave out 1 first; 0: never */
 	bool id;	   /* a number without thousands, or a text never cut */
 	bool red;	   /* red if above 0 */
 	bool grows;	   /* has a mark while the queue grows */
 	/* Only facts of queues have the members below. */
-	const char *key; /* of --sort and --check; NULL: none */
+	const char *key; /* for --sort and --check; NULL: none */
 	int check;	 /* place in the line of --check; 0: none */
 	bool least;	 /* --check sets a least value, not a most */
 	enum sum sum;
@@ -203,7 +203,7 @@ void table_free(struct table *);
 struct reason {
 	char *text;   /* with N and ID for numbers and ids; empty: no reason */
 	char *newest; /* unchanged reason of the newest message */
-	char *id;     /* of the newest message; NULL: none */
+	char *id;     /* the newest message's; NULL: none */
 	long count;
 	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
 };
@@ -251,7 +251,7 @@ struct order {
  * read it. */
 struct model {
 	const char *server;    /* name of the server */
-	struct order order;    /* of the queues in tables */
+	struct order order;    /* for queues in tables */
 	char error[512];       /* why nothing is known; empty: no error */
 	struct mq_names lacks; /* gaps in the numbers, and why: first */
 	int lost;	       /* this number of lost nodes, then keys */
@@ -326,18 +326,18 @@ struct stats_options {
 	struct mq_shared shared;
 	enum subject subject;
 	enum format format;
-	const char *subject_name; /* its option; NULL: none */
+	const char *subject_name; /* the subject's option; NULL: none */
 	const char *format_name;
 	struct list_options list; /* also filters of --reasons and --id */
 	bool connections;    /* connections instead of queues; JSON has both */
-	int64_t interval_ms; /* of --watch; 0: no --watch */
-	struct order order;  /* of the queues in a table */
-	const char *checks;  /* of --check */
+	int64_t interval_ms; /* for --watch; 0: no --watch */
+	struct order order;  /* for queues in a table */
+	const char *checks;  /* for --check */
 	long refresh;	     /* seconds, of --html and --http; 0: none */
 	bool payloads;	     /* show payloads, with --http */
 	bool requested;	     /* a request of --http chose the subject */
 	bool again;	     /* a page asks that has the past already */
-	int port;	     /* of --http; 0: any; -1: stdin */
+	int port;	     /* for --http; 0: any; -1: stdin */
 	struct mq_names hosts; /* hosts that requests may name */
 	char *name;	       /* end of the request's path, own */
 	char *only;	       /* name, if queues points here */

@@ -60,7 +60,7 @@ struct mq_consumer {
 		int missing; /* replies about leases of queues under way */
 	} renewal;
 	int leaving;	       /* queues under way, then steps left */
-	struct mq_steps steps; /* of leaving */
+	struct mq_steps steps; /* for leaving */
 	void (*left)(void *arg);
 	void *left_arg;
 };

@@ -37,7 +37,7 @@ mq_consumer_away(const struct mq_consumer *k, int queue)
 	int i, n;
 
 	if (queue == MQ_NEW_NAME)
-		/* These have all keys that are not beside a queue. */
+		/* The steps of leaving have all keys of the connection itself. */
 		k->layout->leave(&k->session, MQ_LEAVE_OWN, &steps);
 	else if (queue == MQ_OWN_LEASE || k->layout->has & MQ_HAS_NODES)
 		k->layout->renew(&k->session, queue, &steps);
@@ -98,8 +98,8 @@ take_lease(const struct mq_asker *asker, redisReply *reply)
 	asker->fn(asker->arg, a);
 }
 
-/* Sends steps of joining from this one on, at most so many, and returns how many there are from
- * it on.  fn may be NULL. */
+/* Sends at most `most` steps of joining, from number `from` on, and returns the number of all
+ * from there on.  fn may be NULL. */
 static int
 send_steps(struct mq_consumer *k, int from, int most, mq_asker_take *take,
     mq_answer_fn *fn, void *arg)

@@ -45,8 +45,8 @@
 /* --- counts ------------------------------------------------------------- */
 
 /* Add the fields of a queue's counts, a hash that lua/count.lua writes, to the arguments of a
- * script that reads them, and parse their values, which are the elements of its reply from
- * that one on.  wanted: as in mq_layout.stats().  -1: the reply makes no sense. */
+ * script, and parse their values, the elements of its reply from `from` on.  wanted: as in
+ * mq_layout.stats().  -1: the reply is malformed. */
 void mq_counts_ask(struct mq_command *, int wanted);
 int mq_counts_parse(
     const redisReply *, size_t from, int64_t now_ms, struct mq_queue_stats *);

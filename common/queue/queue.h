@@ -171,13 +171,13 @@ struct mq_cleaned {
 	long due;	  /* delayed messages made ready, as they were due */
 	long adopted;	  /* unacked lists: their connection is listed again */
 	unsigned long long scan_at; /* the scan_from of the next round */
-	long orphans;		    /* leftover keys of ours, removed */
+	long orphans;		    /* leftover keys of these tools, removed */
 	long transferred; /* messages arrived in another queue of a cluster */
 	long expired;	  /* messages rejected that were too late */
 	long refused;	  /* steps with a key that is not permitted */
-	/* Queues whose keys and groups were left alone: a consumer died meanwhile, or the
-	 * server was too slow for a proof. */
-	long unproven;
+	/* Queues whose census was incomplete, so that keys and groups were left alone: a
+	 * consumer died meanwhile, or the server was too slow. */
+	long incomplete;
 	long locks; /* keys and groups without a message, released */
 	int64_t
 	    next_ms; /* ms until the next consumer counts as dead; -1: none */
@@ -198,8 +198,8 @@ struct mq_place {
 	enum mq_state state;
 	const char *connection; /* UNACKED: its name; NULL: all; "-": messages
 				 * with no known connection */
-	/* All are to be dropped: of DELAYED, first those in line for a group, which could
-	 * otherwise become ready meanwhile. */
+	/* All messages are to be dropped; from DELAYED, those in line for a group first, which
+	 * could become ready meanwhile. */
 	bool whole;
 };
 
@@ -223,7 +223,7 @@ struct mq_walk {
 	/* rmq */
 	struct mq_buf anchor; /* the last message behind the walk */
 	size_t connection;    /* index of the connection at work */
-	bool ended;	      /* it has been gone through */
+	bool ended;	      /* that connection's list ended */
 	struct mq_buf aside;  /* the first message brought aside; empty: none */
 	/* rsmq */
 	struct mq_names held; /* ids, and whose they are */
@@ -377,9 +377,6 @@ struct mq_newest {
  * operations only build commands or parse replies, for tools that wait and tools that must
  * not; operations of several rounds take a struct mq_redis, and wait.
  *
- * An operation with a step argument is a list of commands: call it with step
- * 0, 1, 2 … until it returns false, and send what it built in that order.
- *
  * Queue names given here have passed queue_error().
  */
 
@@ -404,7 +401,7 @@ enum {
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };
 enum mq_look { MQ_LOOK_ANY, MQ_LOOK_LEFT, MQ_LOOK_CHECK };
 
-/* What a session leaves, unless the queue of this number. */
+/* Numbers for leave() beside those of queues. */
 enum { MQ_LEAVE_OWN = -1, MQ_LEAVE_EMPTY = -2 };
 
 struct mq_layout {

@@ -23,7 +23,7 @@ static const struct {
     {"+expire", "CJVAK", "CK"},
     {"+get", "PCJVLKRD", "CLX"},
     {"+hdel", "CJVKRDTHA", "CJVKRDT"},
-    /* Without a right only from Redis 7 on. */
+    /* Since Redis 7, HELLO needs no right. */
     {"+hello", "PCJVLKRDZTF", "PCJVLKRDZTF"},
     {"+hgetall", "PCKD", "P"},
     {"+hexists", "PCJVKR", "PCJVKRDZT"},
@@ -97,8 +97,7 @@ static const struct {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* A name as a part of a pattern.  No rule can have a blank in it, so there any
- * one byte has to do. */
+/* Adds a name as a part of a pattern.  No rule can have a blank, so ? stands for one. */
 static void
 add_quoted(struct mq_buf *out, const char *p, size_t n)
 {
@@ -129,7 +128,7 @@ add_rule(struct mq_buf *out, const char *rule)
 	mq_buf_addstr(out, rule);
 }
 
-/* Whether what is for tools with these letters is needed for any of the given ones. */
+/* Whether letters of a row have any of these tools. */
 static bool
 is_for(const char *letter, unsigned tool)
 {
@@ -201,7 +200,7 @@ mq_rights_end(struct mq_buf *out, bool cluster, int db)
 		add_rule(out, "+select");
 	if (!cluster)
 		return;
-	/* Brackets and braces change places: no name of a queue has any. */
+	/* Brackets and braces, which no queue's name has, change places. */
 	end = out->data + out->len;
 	for (p = out->data; p < end; p++) {
 		if (strncmp(p, "::\\[", 4) == 0) {

@@ -13,17 +13,17 @@ enum {
 	MQ_RETURNS = 1 << 4,   /* R */
 	MQ_PURGES = 1 << 5,    /* D */
 	MQ_PAUSES = 1 << 6,    /* Z */
-	MQ_WAITS = 1 << 7,     /* W: until what it publishes is safe */
-	MQ_TELLS = 1 << 8,     /* E: those who listen of what it publishes */
+	MQ_WAITS = 1 << 7,     /* W: until published messages are safe */
+	MQ_TELLS = 1 << 8,     /* E: listeners, of published messages */
 	MQ_LEASES = 1 << 9,    /* J */
-	/* Besides the tools: only there, or only elsewhere. */
+	/* Beside letters of tools: only on a cluster, or only elsewhere. */
 	MQ_ON_CLUSTER = 1 << 10,  /* M */
 	MQ_OFF_CLUSTER = 1 << 11, /* S */
-	MQ_ATTACHES = 1 << 12,	  /* A: files to what it publishes */
+	MQ_ATTACHES = 1 << 12,	  /* A: files to published messages */
 	MQ_SETS = 1 << 13,	  /* T */
-	/* Options; without them, the tool does not need what is theirs alone. */
+	/* Options, whose rights a tool without them does not need. */
 	MQ_HOLDS = 1 << 14,	 /* H: publishes with keys or groups */
-	MQ_AWAITS = 1 << 15,	 /* O: the end of what it publishes */
+	MQ_AWAITS = 1 << 15,	 /* O: the end of published messages */
 	MQ_TICKS = 1 << 16,	 /* N: sets a queue's clock */
 	MQ_SETTLES = 1 << 17,	 /* V: by receipt */
 	MQ_PAUSES_ALL = 1 << 18, /* F: without naming a queue */
@@ -37,24 +37,24 @@ enum {
 };
 
 /* A pattern of keys or of channels; rights.c has the commands.  Before a channel stands
- * "resetchannels": users of Redis 6.2 begin with all of them, and then cannot be given one.
+ * "resetchannels": users of Redis 6.2 begin with all channels, and cannot be given another.
  * In a pattern %q stands for the name of a queue, %n for its namespace. */
 struct mq_right {
 	const char *rule;  /* NULL: the table ends */
-	const char *tools; /* letters: any of them, and where */
+	const char *tools; /* letters: any of the tools, and where */
 };
 
-/* Appends the rules of a layout that one of the tools needs for a queue, with blanks
- * between them, each once however often this is called.  NULL: for any queue of this
- * namespace (NULL: the usual one). */
+/* Appends the rules of a layout that the tools need for a queue, separated by blanks, unless
+ * they are there already.  queue NULL: for any queue of the namespace (ns NULL: the default
+ * one). */
 void mq_rights_add(struct mq_buf *, const struct mq_layout *, unsigned tool,
     const char *queue, const char *ns);
-/* Adds what that database needs, and makes the rules those for a cluster, where the keys
- * of a queue have other names, and nodes are asked for. */
+/* Adds the rules for a database and, on a cluster, for nodes, and changes the patterns to the
+ * names of keys there. */
 void mq_rights_end(struct mq_buf *, bool cluster, int db);
 
-/* Appends the commands of a layout's rights that the server does not have, as far as the
- * user may ask, with blanks between them.  0, or -1 when the connection is lost. */
+/* Appends the commands of a layout's rights that the server lacks, separated by blanks, if the
+ * user may ask.  Returns 0, or -1 when the connection is lost. */
 int mq_rights_lacking(
     struct mq_redis *, const struct mq_layout *, struct mq_buf *);
 

@@ -1,4 +1,4 @@
-/* What layouts say of queues and connections: see stats.h and layout.h. */
+/* Functions of layouts for stats: see stats.h and layout.h. */
 #include "layout.h"
 
 #include "base/text.h"
@@ -96,7 +96,7 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 	then.to = gap ? 0 : now_s;
 	this.n = v[PUBLISHED] - v[NOW_IN];
 	this.to = now;
-	/* No rate is known if nothing was ever published, or if nobody knows when. */
+	/* No rate is known if nothing was ever published, or at an unknown time. */
 	if (v[PUBLISHED] > 0 &&
 	    (this.n == 0 ? !undated || now - now_s >= MINUTE_S :
 			   now - now_s < 2 * MINUTE_S))
@@ -342,7 +342,7 @@ mq_links_end(struct mq_links *l)
 	for (i = 0; i < l->out->count; i++, q++)
 		if (q->wrong) {
 			mq_rows_unknown(q);
-			/* If no step has found out which key it is, the queue is named. */
+			/* If no step has named the key, the queue is named. */
 			if (l->out->wrong.n == 0)
 				mq_names_add(&l->out->wrong, q->name, NULL);
 		}
@@ -484,8 +484,8 @@ parse_past(void *arg, size_t i, redisReply *reply)
 			n[m] = mq_number(text, len, 1LL << 53);
 			text += len + (text[len] == ' ');
 		}
-		/* Notes left from an earlier turn of the hash are skipped, and those
-		 * that are ahead of the clock. */
+		/* Skips notes left from an earlier turn of the hash, or ahead of the
+		 * clock. */
 		out->count += n[MQ_NOTED_AT_S] > begun_s &&
 		    n[MQ_NOTED_AT_S] <= stats->now_ms / 1000 + unit_s;
 	}

@@ -1,19 +1,13 @@
 #!/usr/bin/env python3
-"""Comments of C and Lua that need the code beside them to be understood: comments.py [-a] FOLDER...
+"""Comments of C and Lua that need the code beside them to be understood: comments.py FOLDER...
 
 A comment's subject is a noun of the code.  Refused are openings with a pronoun, a What or Who
-clause, or "Of"; and "so many" and "so long" anywhere.  -a: in excused folders, too."""
+clause, or "Of"; and "so many" and "so long" anywhere."""
 import os, re, sys
-
-# Folders, without those in them, whose comments have not been read yet; the last one ends the list.
-EXCUSED = """
-cmd/mq-stats
-common/queue
-""".split()
 
 C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
 LUA = re.compile(r"""(?P<text>(?:^[ \t]*--[^\n]*\n)+|--[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.M)
-ALONE = r"it|its|itself|he|his|him|she|her|they|their|theirs|them|ones|others|what\w*|who\w*|of"
+ALONE = r"it|its|itself|he|his|him|she|her|they|their|theirs|them|ones|others|what(?:ever)?|who(?:m|se|ever)?|of"
 # These are pronouns, unless a noun follows.
 PRONOUNS = r"this|that|these|those|one|some|both|all|none|each|any|many|more|another|the (?:same|one|other|others)"
 FOLLOWING = (r"of|that|which|who|whose|with|without|for|in|on|at|by|from|to|as|than|but|and|or|not|is|are|was|were|has|have|had|"
@@ -32,11 +26,10 @@ def comments(path):
 
 
 bad = False
-everything = sys.argv[1] == "-a"
-for top in sys.argv[1 + everything:]:
+for top in sys.argv[1:]:
     for folder, _, names in sorted(os.walk(top)):
         for path in sorted(f"{folder}/{name}" for name in names if name.endswith((".c", ".h", ".lua"))):
-            for line, text in comments(path) if everything or folder not in EXCUSED else []:
+            for line, text in comments(path):
                 if found := OPENING.match(text) or ANYWHERE.search(text):
                     bad = True
                     print(f"{path}:{line}: {text[max(0, found.start() - 40):][:100]}")

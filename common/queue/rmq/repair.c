@@ -183,7 +183,7 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 	mq_names_sort(&c.idle);
 	if (rv == 0 && c.late && c.whole)
 		rv = mark_search(p, "end");
-	out->unproven += rv == 0 && proves && !c.whole;
+	out->incomplete += rv == 0 && proves && !c.whole;
 	p->released = 0;
 	mq_names_free(&found);
 	found = find_free(p, &c);

@@ -48,9 +48,9 @@ list_rows(
 		mq_names_add(&names, queues[i], NULL);
 	if (count == 0) {
 		rv = rmq_call_names(r, RMQ_QUEUES, &names, &out->odd);
-		out->part =
+		out->incomplete =
 		    rv == -1 && rmq_missed(r, "GET A:" RMQ_QUEUES, NULL, NULL);
-		if (out->part)
+		if (out->incomplete)
 			rv = rmq_find_names(r, false, 0, &names);
 		else if (g->wanted & MQ_STATS_FEW && names.n > MQ_FEW_QUEUES)
 			mq_names_free(&names);
