@@ -244,7 +244,7 @@ end_stay() {
 
 # sweep SCORE ID MANY MOST OURS DRY
 sweep() {
-	step rsmq/sweep "z h x d counters later" "$*"
+	step rsmq/sweep "z h x d counters later z2 h2 x2 d2 names" "$* r"
 }
 
 @test "rsmq-steps: a cleaner finds what has had its runs, or is late, and no more" {
@@ -258,24 +258,40 @@ sweep() {
 	redis hset d c "3 5" f "3 5" >/dev/null
 	redis hset x b '"Mq-Expires":["1"]' d '"Mq-Expires":["1"]' e '"Mq-Expires":["1"]' \
 		f '"Mq-Expires":["1"]' a '"Mq-Expires":["99999999999999"]' >/dev/null
-	assert_equal "$(sweep '""' '""' 9 3 1 1 | sed 's/  */ /g')" \
-		'99999999999999 f 0 0 a 3 "Mq-Expires":["99999999999999"] b 2 "Mq-Expires":["1"] e 0 "Mq-Expires":["1"] f 3 "Mq-Expires":["1"]'
+	assert_equal "$(sweep '""' '""' 9 3 1 1)" "99999999999999 f 0 0 3 1"
 	# No program of ours has ever counted anything: how often is nothing to us.
 	redis del x >/dev/null
-	assert_equal "$(sweep '""' '""' 9 3 '""' 1)" "99999999999999 f 0 0"
+	assert_equal "$(sweep '""' '""' 9 3 '""' 1)" "99999999999999 f 0 0 0 0"
 	redis hset counters attempts 2 >/dev/null
-	assert_equal "$(sweep '""' '""' 9 3 '""' 1)" "99999999999999 f 0 0 a 3  b 2"
-	assert_equal "$(sweep '""' '""' 2 3 1 1)" "2 b 4 0 a 3  b 2"
-	assert_equal "$(sweep 2 b 2 3 1 1)" "99999999999999 d 2 0"
-	assert_equal "$(sweep 1 gone 1 3 1 1)" "2 b 4 0 b 2"
+	assert_equal "$(sweep '""' '""' 9 3 '""' 1)" "99999999999999 f 0 0 0 2"
+	assert_equal "$(sweep '""' '""' 2 3 1 1)" "2 b 4 0 0 2"
+	assert_equal "$(sweep 2 b 2 3 1 1)" "99999999999999 d 2 0 0 0"
+	assert_equal "$(sweep 1 gone 1 3 1 1)" "2 b 4 0 0 1"
+	redis hset x a '"A/b":["\u00e9"],"E":[],"Mq-History":["x"]' b '"Mq-Expires":["1"],bad' >/dev/null
+	assert_equal "$(sweep '""' '""' 9 3 1 '""')" "99999999999999 f 0 0 1 1"
+	assert_equal "$(redis zrange z 0 -1 | xargs) $(redis zrange z2 0 -1 | xargs) $(redis smembers names)" \
+		"c d e f a b r"
+	assert_equal "$(redis hmget h2 a b a:rc | xargs) $(redis hexists x a)" "A B 0"
+	assert_regex "$(redis hget x2 a)" '^"A/b":\["é"\],"E":\[\],"Mq-Error":\["attempts exhausted: its consumer died while it ran"\],"Mq-History":\["x","\{\\"at_ms\\":[0-9]{13},\\"attempt\\":3,\\"text\\":\\"attempts exhausted: its consumer died while it ran\\"\}"\]$'
+	assert_equal "$(redis hget x2 b)" '"Mq-Error":["expired"]'
+}
+
+@test "rsmq-steps: a cleaner rejects fifty messages in one step" {
+	local i
+	for i in $(seq 60); do
+		put "$i" "$i" X 3
+	done
+	assert_equal "$(sweep '""' '""' 500 3 1 '""')" "50 50 10 0 0 50"
+	assert_equal "$(sweep 50 50 500 3 1 '""')" "60 60 0 0 0 10"
+	assert_equal "$(redis zcard z) $(redis zcard z2)" "0 60"
 }
 
 @test "rsmq-steps: a cleaner forgets members whose body does not come" {
 	redis eval 'local t = redis.call("TIME")
 		redis.call("ZADD", "z", (t[1] - 40) .. "000", "young", (t[1] - 61) .. "000", "old")' 0 >/dev/null
-	assert_regex "$(sweep '""' '""' 9 3 1 1)" " 1\$"
+	assert_regex "$(sweep '""' '""' 9 3 1 1)" " 1 0 0\$"
 	assert_equal "$(redis zcard z)" 2
-	assert_regex "$(sweep '""' '""' 9 3 1 '""')" " 1\$"
+	assert_regex "$(sweep '""' '""' 9 3 1 '""')" " 1 0 0\$"
 	assert_equal "$(redis zrange z 0 -1)" young
 }
 

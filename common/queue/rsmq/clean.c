@@ -9,8 +9,6 @@
 
 /* Connections removed in one step. */
 #define FORGET 1000
-/* Messages rejected in one step. */
-#define REJECT 50
 /* Steps of walks sent at a time; each may take the server 1 or 2 ms. */
 #define MANY 16
 
@@ -27,7 +25,6 @@ struct cleaner {
 	redisReply **connections; /* all connections */
 	redisReply **gone;	  /* connections without a lease */
 	size_t gone_count;
-	int64_t now_ms;
 	struct walk *walks[MANY]; /* walks with a step under way */
 };
 
@@ -179,92 +176,6 @@ list_unlisted(struct cleaner *w)
 	return rv;
 }
 
-/* --- messages after their last run, or too late to run ---------------------------- */
-
-/* The headers of a rejected message, with the reason; *late: the message was too late. */
-static void
-reject_header(struct cleaner *w, redisReply *const *message,
-    struct mq_buf *extra, bool *late)
-{
-	static const char start[] = "\xff\x00\xbe\xbeJ{";
-	const redisReply *id = message[0], *more = message[2];
-	struct mq_buf header = {0};
-	struct mq_envelope e = {0};
-	char reason[64];
-	const char *why;
-
-	mq_buf_add(&header, start, sizeof(start) - 1);
-	mq_buf_add(&header, more->str, more->len);
-	mq_buf_addstr(&header, "}\n");
-	/* Headers that cannot be parsed are dropped. */
-	if (mq_envelope_parse(header.data, header.len, &e, &why) == -1)
-		e = (struct mq_envelope){0};
-	mq_envelope_set(&e, MQ_HEADER_ID, id->str);
-	*late = mq_message_over(&e, w->now_ms, 0, reason, sizeof(reason));
-	if (*late)
-		mq_envelope_set(&e, MQ_HEADER_ERROR, reason);
-	else
-		mq_history_crash(&e, (long)message[1]->integer, true, NULL);
-	rsmq_extra(&e, extra);
-	mq_envelope_free(&e);
-	mq_buf_free(&header);
-}
-
-/* Rejects messages of a queue, or in a dry run counts them; m has id, number of receives and
- * further headers of each, as in the reply of lua/sweep.lua. */
-static int
-reject_messages(
-    struct cleaner *w, const char *queue, redisReply *const *m, size_t total)
-{
-	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
-	struct mq_counts sum = {0};
-	struct mq_command c = {0};
-	struct mq_buf extra = {0};
-	redisReply *reply;
-	bool late[REJECT], dry = w->how->dry_run;
-	size_t i, n;
-	int rv = 0;
-
-	for (; total > 0 && rv == 0; total -= n) {
-		n = total < REJECT ? total : REJECT;
-		rsmq_start(&c, &rsmq_script_reject, NULL, queue);
-		rsmq_keys(&c, NULL, rejected, mq_command_keys(&c));
-		MQ_COMMAND_ARGV(&c, rsmq_reject_argv,
-		    .to_name = mq_str(rsmq_bare(rejected)));
-		for (i = 0; i < n; i++, m += 3) {
-			reject_header(w, m, &extra, &late[i]);
-			mq_command_arg(&c, m[0]->str, m[0]->len);
-			mq_command_int(&c, m[1]->integer);
-			mq_command_arg(&c, extra.data, extra.len);
-		}
-		reply = NULL;
-		if (!dry)
-			rv = mq_round_call(
-			    &w->round, &c, REDIS_REPLY_ARRAY, &reply);
-		for (i = 0; i < n; i++)
-			if (dry ||
-			    (reply != NULL && reply->elements == n &&
-				reply->element[i]->integer == 1)) {
-				sum.expired += late[i];
-				sum.crashed += !late[i];
-			}
-		freeReplyObject(reply);
-	}
-	mq_command_free(&c);
-	mq_buf_free(&extra);
-	free(rejected);
-	w->out->expired += sum.expired;
-	w->out->rejected += sum.crashed;
-	sum.failed = sum.expired + sum.crashed;
-	sum.runs = sum.crashed;
-	if (rv == -1 || sum.failed == 0 || dry)
-		return rv;
-	/* Errors are ignored unless the connection is lost. */
-	mq_side_count(&rsmq_side, &c, queue, &sum);
-	(void)mq_call_done(w->round.r, &c);
-	return mq_redis_lost(w->round.r) ? -1 : 0;
-}
-
 /* --- walks through the keys of all queues ----------------------------------------- */
 
 /* A walk through the messages of a queue, or through one of its hashes. */
@@ -272,21 +183,50 @@ struct walk {
 	const char
 	    *kind; /* the hash, as lua/orphans.lua has it; NULL: messages */
 	const char *queue;
-	struct mq_buf at, id; /* score and id, or a cursor and "" */
-	redisReply *reply;    /* kept until the replies of all walks are there,
-			       * as rejecting messages calls the server */
+	struct mq_buf at, id;	  /* score and id, or a cursor and "" */
+	struct mq_counts counted; /* messages that were rejected */
 	bool over;
 };
 
-/* Carries out the reply of a step; a malformed one ends its walk. */
-static int
-end_step(struct cleaner *w, struct walk *k)
+static void
+ask_step(void *arg, size_t i, struct mq_command *c)
 {
-	redisReply *reply = k->reply, **e = reply->element;
+	const struct cleaner *w = arg;
+	struct walk *k = w->walks[i];
+	char *rejected;
+
+	if (k->kind != NULL) {
+		rsmq_start(c, &rsmq_script_orphans, NULL, k->queue);
+		MQ_COMMAND_ARGV(c, rsmq_orphans_argv, .which = mq_str(k->kind),
+		    .cursor = mq_str(k->at.len > 0 ? mq_buf_str(&k->at) : "0"),
+		    .dry = mq_int(w->how->dry_run));
+		return;
+	}
+	rejected = mq_xasprintf("%s" RSMQ_REJECTED, k->queue);
+	rsmq_start(c, &rsmq_script_sweep, NULL, k->queue);
+	rsmq_keys(c, NULL, rejected, mq_command_keys(c));
+	MQ_COMMAND_ARGV(c, rsmq_sweep_argv,
+	    .score = mq_bytes(k->at.data, k->at.len),
+	    .id = mq_bytes(k->id.data, k->id.len),
+	    .looks = mq_int(RSMQ_LOOKS / 2), .attempts = mq_int(w->how->limit),
+	    .consumed =
+		mq_int(mq_names_have(&w->consumed, rsmq_bare(k->queue))),
+	    .dry = mq_int(w->how->dry_run),
+	    .to_name = mq_str(rsmq_bare(rejected)));
+	free(rejected);
+}
+
+/* A malformed reply ends its walk. */
+static int
+end_step(void *arg, size_t i, redisReply *reply)
+{
+	struct cleaner *w = arg;
+	struct walk *k = w->walks[i];
+	redisReply **e = reply->element;
 
 	k->over = true;
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) ||
-	    !mq_reply_is(reply, k->kind == NULL ? "$$## $#$" : "$##"))
+	    !mq_reply_is(reply, k->kind == NULL ? "$$####" : "$##"))
 		return 0;
 	mq_buf_set(&k->at, e[0]->str, e[0]->len);
 	if (k->kind != NULL) {
@@ -298,37 +238,27 @@ end_step(struct cleaner *w, struct walk *k)
 	mq_buf_set(&k->id, e[1]->str, e[1]->len);
 	k->over = e[2]->integer == 0;
 	w->out->orphans += (long)e[3]->integer;
-	return reject_messages(w, k->queue, e + 4, (reply->elements - 4) / 3);
+	k->counted.expired += (long)e[4]->integer;
+	k->counted.crashed += (long)e[5]->integer;
+	return 0;
 }
 
-static void
-ask_step(void *arg, size_t i, struct mq_command *c)
-{
-	const struct cleaner *w = arg;
-	struct walk *k = w->walks[i];
-
-	if (k->kind != NULL) {
-		rsmq_start(c, &rsmq_script_orphans, NULL, k->queue);
-		MQ_COMMAND_ARGV(c, rsmq_orphans_argv, .which = mq_str(k->kind),
-		    .cursor = mq_str(k->at.len > 0 ? mq_buf_str(&k->at) : "0"),
-		    .dry = mq_int(w->how->dry_run));
-		return;
-	}
-	rsmq_start(c, &rsmq_script_sweep, NULL, k->queue);
-	MQ_COMMAND_ARGV(c, rsmq_sweep_argv,
-	    .score = mq_bytes(k->at.data, k->at.len),
-	    .id = mq_bytes(k->id.data, k->id.len),
-	    .looks = mq_int(RSMQ_LOOKS / 2), .attempts = mq_int(w->how->limit),
-	    .consumed =
-		mq_int(mq_names_have(&w->consumed, rsmq_bare(k->queue))),
-	    .dry = mq_int(w->how->dry_run));
-}
-
+/* Errors are ignored unless the connection is lost. */
 static int
-keep_reply(void *arg, size_t i, redisReply *reply)
+count_rejected(struct cleaner *w, struct walk *k)
 {
-	((struct cleaner *)arg)->walks[i]->reply = reply;
-	return MQ_KEEP;
+	struct mq_counts *n = &k->counted;
+	struct mq_command c = {0};
+
+	w->out->expired += n->expired;
+	w->out->rejected += n->crashed;
+	n->failed = n->expired + n->crashed;
+	n->runs = n->crashed;
+	if (n->failed == 0 || w->how->dry_run)
+		return 0;
+	mq_side_count(&rsmq_side, &c, k->queue, n);
+	(void)mq_call_done(w->round.r, &c);
+	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
 /* Walks through one kind of key of up to MANY queues side by side. */
@@ -349,18 +279,13 @@ walk_queues(
 		for (k = walks; k < walks + n; k++)
 			if (!k->over)
 				w->walks[left++] = k;
-		rv = mq_ask_each(w->round.r, left, ask_step, keep_reply, w);
-		for (i = 0; i < left; i++) {
-			k = w->walks[i];
-			if (rv == 0)
-				rv = end_step(w, k);
-			freeReplyObject(k->reply);
-			k->reply = NULL;
-		}
+		rv = mq_ask_each(w->round.r, left, ask_step, end_step, w);
 	} while (rv == 0 && left > 0);
-	for (i = 0; i < n; i++) {
-		mq_buf_free(&walks[i].at);
-		mq_buf_free(&walks[i].id);
+	for (k = walks; k < walks + n; k++) {
+		if (rv == 0)
+			rv = count_rejected(w, k);
+		mq_buf_free(&k->at);
+		mq_buf_free(&k->id);
 	}
 	return rv;
 }
@@ -381,7 +306,7 @@ rsmq_clean(
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
-	rv = mq_server_time(r, &w.now_ms) == 0 ? clean_connections(&w) : -1;
+	rv = clean_connections(&w);
 	if (rv == 0 && how->all)
 		rv = list_unlisted(&w) == 0 ? rsmq_add_listed(r, &names) : -1;
 	mq_names_sort(&names);

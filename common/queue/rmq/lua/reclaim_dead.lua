@@ -73,21 +73,9 @@ local function move_any(others, crashed)
 -- include place
 -- include give_back
 -- include notices
+-- include headers
 
-  local SIGNATURE, LONGEST, HISTORY = '\255\0\190\190J', 262144, 15
-
-  -- The first value of a header.
-  local function value(headers, of)
-    return type(headers[of]) == 'table' and headers[of][1]
-  end
-
-  local function is_list(values)
-    local n = 0
-    for _, v in pairs(values) do
-      n = n + ((type(v) == 'string' or v == cjson.null) and 1 or 0.1)
-    end
-    return n == #values
-  end
+  local SIGNATURE, LONGEST = '\255\0\190\190J', 262144
 
   -- The headers of a message, and its payload; nil: other programs cannot read them, either.
   local function parse(element)
@@ -98,24 +86,7 @@ local function move_any(others, crashed)
     if not stop or stop > LONGEST then
       return nil
     end
-    local good, headers = decode(element:sub(6, stop))
-    if good and headers == cjson.null then
-      headers = {}
-    end
-    if not good or type(headers) ~= 'table' then
-      return nil
-    end
-    for of, values in pairs(headers) do
-      if type(of) ~= 'string'
-          or values ~= cjson.null and (type(values) ~= 'table' or not is_list(values)) then
-        return nil
-      end
-    end
-    return headers, element:sub(stop + 1)
-  end
-
-  local function json(v)
-    return (cjson.encode(v):gsub('\\/', '/'))
+    return parse_headers(element:sub(6, stop)), element:sub(stop + 1)
   end
 
   local function host_member()
@@ -123,17 +94,7 @@ local function move_any(others, crashed)
   end
 
   local function write(headers)
-    local names, out = {}, {}
-    for of in pairs(headers) do
-      names[#names + 1] = of
-    end
-    table.sort(names)
-    for i, of in ipairs(names) do
-      local values = headers[of]
-      out[i] = json(of) .. ':' .. (type(values) == 'table' and #values == 0
-        and '[]' or json(values))
-    end
-    return SIGNATURE .. '{' .. table.concat(out, ',') .. '}\n'
+    return SIGNATURE .. '{' .. write_headers(headers) .. '}\n'
   end
 
   -- As of mq-layout(7): the time, and what is nowhere else.
@@ -156,19 +117,11 @@ local function move_any(others, crashed)
   -- The header of a message whose consumer died while it ran, and why it is there.
   local function after_crash(headers)
     local id, attempt = value(headers, 'Mq-Id'), count(value(headers, 'Mq-Attempt'), RUNS) + 1
-    local why = (is_last(headers) and 'attempts exhausted: ' or '')
-      .. 'its consumer died while it ran'
-    local history = type(headers['Mq-History']) == 'table' and headers['Mq-History'] or {}
-    history[#history + 1] = string.format('{"at_ms":%.0f,"attempt":%.0f,%s"text":"%s"}', now,
-      attempt, host_member(), why)
-    while #history > HISTORY do
-      table.remove(history, 1)
-    end
+    local why = note_crash(headers, now, attempt, is_last(headers), host_member())
     if type(id) ~= 'string' or #id ~= 32 or id:find('[^%w:]') then
       headers['Mq-Id'] = { new_id() }
     end
     headers['Mq-Attempt'] = { string.format('%.0f', attempt) }
-    headers['Mq-Error'], headers['Mq-History'] = { why }, history
     return write(headers), why
   end
 

@@ -34,16 +34,18 @@ local function locate(q, place, score, id)
   return at, stop
 end
 
--- Shows up to max messages to see(ids, scores), for a walk with `at` messages behind it;
--- returns score and id of the last, or '', and how many follow.
+-- Shows up to max messages to see(ids, scores), for a walk with `at` messages behind it, until
+-- see() returns the number of the last one; returns score and id of that, or '', and how many
+-- follow.
 local function go_on(q, at, max, see)
   local stop, score, id = call('ZCARD', q.z), '', ''
   local last = math.min(stop, at + max)
   while at < last do
     local ids, scores =
       set_slice('ZRANGE', q.z, at, math.min(at + 500, last) - 1)
-    see(ids, scores)
-    at, score, id = at + #ids, scores[#ids], ids[#ids]
+    local n = see(ids, scores)
+    at, last = at + (n or #ids), n and 0 or last
+    score, id = scores[n or #ids], ids[n or #ids]
   end
   return score, id, math.max(0, stop - at)
 end
