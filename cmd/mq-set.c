@@ -95,7 +95,7 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 
 	if (*value == '\0')
 		return mq_xstrdup(value);
-	forbid(!mq_setting_take(&one, which, value, false), "%s: must be %s",
+	forbid(!mq_setting_parse(&one, which, value, false), "%s: must be %s",
 	    arg, mq_setting_list[which].form);
 	if (one.notify != NULL || one.keep_ms != -1)
 		mq_option_needs(

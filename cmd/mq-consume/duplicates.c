@@ -315,9 +315,9 @@ publish_copy(struct request *q)
 	    .origin = origin,
 	    .web = q->what.web,
 	    .stamped = mq_envelope_signed(m->element, m->len)};
-	/* Only special publishing registers the queue and counts the copy. */
+	/* Only a script registers the queue and counts the copy. */
 	struct mq_publishing how = {
-	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
+	    .when.said = true, .has_options = true, .limits = MQ_UNLIMITED};
 	struct mq_envelope copy;
 	struct mq_buf why = {0};
 	bool ours = q->layout == d->opt->layout;

@@ -278,7 +278,7 @@ run_survey(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 		for (j = 0; j < c->count; j++)
 			if (c->consumed[j].unacked > 0)
 				unacked += c->consumed[j].unacked;
-		if (unacked == 0 || c->unsure ||
+		if (unacked == 0 || c->unknown ||
 		    strcmp(c->name, all->consumer->session.connection) == 0 ||
 		    (h->name[0] != '\0' && c->ttl_ms >= h->ttl_ms))
 			continue;

@@ -60,7 +60,7 @@ parse_setting(const struct options *opt, int queue, struct mq_settings *set,
 	struct mq_settings one = MQ_SETTINGS_NONE;
 	const char *to;
 
-	if (!mq_setting_take(&one, which, text, true))
+	if (!mq_setting_parse(&one, which, text, true))
 		return false;
 	to = one.push != NULL ? one.push : one.notify;
 	if (to != NULL &&

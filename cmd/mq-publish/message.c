@@ -136,7 +136,7 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	    mq_envelope_signed(payload, n))
 		end_bad(
 		    m, "begins like a header of rmq; publish it without --raw");
-	if (m->transport->how.special ||
+	if (m->transport->how.has_options ||
 	    m->transport->how.when.kind != MQ_WHEN_NOW ||
 	    m->layout->has & MQ_HAS_IDS)
 		mq_id_make(&m->ids, next_us(m), id);
@@ -211,7 +211,7 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	batch_set(m->transport,
 	    due > now ? (struct mq_when){MQ_WHEN_AT, due, true} :
 			m->opt->how.when,
-	    m->transport->how.special);
+	    m->transport->how.has_options);
 }
 
 /* Adds a message with headers, or ends the program if the layout does not obey one. */

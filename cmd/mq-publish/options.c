@@ -404,8 +404,7 @@ has_header(const struct options *o, const char *name)
 	return mq_envelope_get(&o->headers, name) != NULL;
 }
 
-/* Reads all options.  Messages are special that need more than a place in line; a tick of 0
- * means none. */
+/* Reads all options of the command line.  A first tick of 0 counts as order_only. */
 static void
 read_options(struct options *o, int argc, char *argv[])
 {
@@ -415,7 +414,7 @@ read_options(struct options *o, int argc, char *argv[])
 	    {mq_shared_options, &o->shared}, {0}};
 	struct mq_publishing *how = &o->how;
 	long from, until; /* ticks; -1: any */
-	bool more;	  /* messages are special, and not just ordered */
+	bool more;	  /* options or limits beside those of the order */
 
 	mq_option_read(&o->shared, tables, argc, argv);
 	if (o->at != NULL)
@@ -434,9 +433,9 @@ read_options(struct options *o, int argc, char *argv[])
 	    o->expires_ms > 0 || o->awaited || how->limits.ready >= 0 ||
 	    how->limits.delayed >= 0;
 	how->in_tick = from == 0;
-	how->special = more || mq_message_has(&o->headers, MQ_TRAIT_ORDER);
-	how->alike = !o->awaited && o->framing != MQ_FRAME_JSONL;
-	how->ordered = how->alike && how->special && !more;
+	how->has_options = more || mq_message_has(&o->headers, MQ_TRAIT_ORDER);
+	how->same_header = !o->awaited && o->framing != MQ_FRAME_JSONL;
+	how->order_only = how->same_header && how->has_options && !more;
 }
 
 static void

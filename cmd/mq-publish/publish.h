@@ -119,7 +119,7 @@ int outcome_finish(struct transport *);
  * refuses one, the program ends, after the replies to all others under way. */
 
 /* Sets how later messages are published, and sends those before. */
-void batch_set(struct transport *, struct mq_when, bool special);
+void batch_set(struct transport *, struct mq_when, bool has_options);
 
 /* Adds a message.  unique tells delayed messages with equal ids apart: an id, which -i
  * prints, may come with its message, and come again. */

@@ -100,9 +100,9 @@ static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 }
 
 static bool
-is_special(const struct options *o)
+needs_options(const struct options *o)
 {
-	return o->how.special || o->tick >= 0 || o->attachments.n > 0 ||
+	return o->how.has_options || o->tick >= 0 || o->attachments.n > 0 ||
 	    o->how.when.kind != MQ_WHEN_NOW;
 }
 
@@ -189,7 +189,7 @@ open_queue(struct transport *t)
 	bool yes;
 
 	do
-		result = mq_publisher_open(&t->publisher, is_special(o),
+		result = mq_publisher_open(&t->publisher, needs_options(o),
 		    !o->shared.existing, &t->clock_us, &yes);
 	while (result != MQ_CALL_DONE && begin_again(t));
 	if (result == MQ_CALL_DONE)
@@ -425,15 +425,15 @@ send_or_settle(struct transport *t)
 }
 
 void
-batch_set(struct transport *t, struct mq_when when, bool special)
+batch_set(struct transport *t, struct mq_when when, bool has_options)
 {
-	/* Plain messages must be in the queue before the first special one. */
-	if (special && !t->how.special)
+	/* Messages without options must be in the queue before the first with some. */
+	if (has_options && !t->how.has_options)
 		batch_flush(t);
 	else if (when.kind != t->how.when.kind || when.ms != t->how.when.ms)
 		send_or_settle(t);
 	t->how.when = when;
-	t->how.special = special;
+	t->how.has_options = has_options;
 }
 
 void

@@ -156,7 +156,7 @@ integer_of(const struct field *f, const void *record, int64_t now_ms)
 	case KIND_PAUSED:
 		return q->ready < 0 ? -1 : q->paused_ms != 0;
 	case KIND_LIVE:
-		return c->unsure ? -1 : c->ttl_ms > 0;
+		return c->unknown ? -1 : c->ttl_ms > 0;
 	case KIND_PASSED:
 		return run_seconds(record, now_ms);
 	default:

@@ -22,15 +22,15 @@ note_verdict(void *arg, enum mq_published how, const char *id)
 static int
 publish_copy(struct clones *c, const struct mq_envelope *e, const char *id)
 {
-	const struct mq_publishing special = {
-	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
+	const struct mq_publishing how = {
+	    .when.said = true, .has_options = true, .limits = MQ_UNLIMITED};
 	struct mq_buf header = {0};
 	enum mq_call result;
 
 	if (e->headers != NULL)
 		mq_envelope_write_header(e, &header);
-	mq_publisher_add(&c->publisher, &special, id, NULL, &header, e->payload,
-	    e->payload_len);
+	mq_publisher_add(
+	    &c->publisher, &how, id, NULL, &header, e->payload, e->payload_len);
 	do
 		result = mq_publisher_send(&c->publisher) == -1 ?
 		    MQ_CALL_LOST :
@@ -389,7 +389,7 @@ move_place(struct selection *s, long max)
 		piece = next_piece(s, max);
 		check_step(s,
 		    s->layout->move(s->redis, &s->place, piece, s->to, &moved),
-		    s->place.whole ? -1 : piece);
+		    s->place.drop_all ? -1 : piece);
 		s->done += moved;
 		s->seen += moved;
 		show_progress(s);
@@ -458,7 +458,7 @@ selection_place(struct selection *s, const struct mq_place *where)
 	s->place = *where;
 	total = count_place(s);
 	most = MIN(total, s->limit - before);
-	s->place.whole = all;
+	s->place.drop_all = all;
 	s->progress.total += total;
 	ask_attributes(s);
 	if (mq_filter_given(s->filter) || s->maxsize != -1 || s->clone ||

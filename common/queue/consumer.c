@@ -30,7 +30,7 @@ mq_answer_to(const redisReply *reply, const char *form, struct mq_answer *a)
 }
 
 static void
-take_number(const struct mq_asker *asker, redisReply *reply)
+receive_number(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_answer buf;
 
@@ -38,7 +38,7 @@ take_number(const struct mq_asker *asker, redisReply *reply)
 }
 
 static void
-take_answer(const struct mq_asker *asker, redisReply *reply)
+receive_answer(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_answer buf;
 
@@ -73,7 +73,7 @@ elements_free(struct mq_element *elements, int n)
 }
 
 static void
-take_claimed(const struct mq_asker *asker, redisReply *reply)
+receive_claimed(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_claimed claimed = {0};
 	struct mq_answer buf;
@@ -107,7 +107,7 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 		mq_redis_post(k->redis, &cmd, NULL, NULL);
 	}
 	k->layout->claim(&k->session, queue, how, &cmd);
-	mq_consumer_ask(k, &cmd, take_claimed, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_claimed, fn, arg);
 }
 
 /* --- messages that the server holds ------------------------------------------- */
@@ -120,7 +120,7 @@ is_transaction(const redisReply *reply)
 }
 
 static void
-take_held(const struct mq_asker *asker, redisReply *reply)
+receive_held(const struct mq_asker *asker, redisReply *reply)
 {
 	int first = !is_transaction(reply);
 	const redisReply *list = first ? reply : reply->element[1], *received;
@@ -144,18 +144,18 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 /* Parses the reply to EXEC.  After an error, asks with a script: transactions may not be
  * permitted, or the queue may be moving to another node. */
 static void
-take_transaction(const struct mq_asker *asker, redisReply *reply)
+receive_transaction(const struct mq_asker *asker, redisReply *reply)
 {
 	const struct mq_consumer_queue *q = asker->of;
 	struct mq_command cmd = mq_redis_command(q->of->redis);
 
 	if (reply == NULL || is_transaction(reply)) {
-		take_held(asker, reply);
+		receive_held(asker, reply);
 		return;
 	}
 	q->of->layout->held(
 	    &q->of->session, (int)(q - q->of->queues), MQ_HELD_AT_ONCE, &cmd);
-	mq_redis_ask(q->of->redis, &cmd, take_held, asker);
+	mq_redis_ask(q->of->redis, &cmd, receive_held, asker);
 }
 
 /* Sends one command, or two as a transaction, all with the slot of the queue. */
@@ -167,7 +167,7 @@ mq_consumer_held(struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 	int slot;
 
 	if (k->layout->held(&k->session, queue, MQ_HELD, c) == 1) {
-		mq_consumer_ask(k, &c[0], take_held, fn, arg);
+		mq_consumer_ask(k, &c[0], receive_held, fn, arg);
 		return;
 	}
 	slot = c[0].slot;
@@ -178,7 +178,7 @@ mq_consumer_held(struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 	mq_redis_post(k->redis, &c[1], NULL, NULL);
 	mq_command_plain(&end, "EXEC");
 	end.slot = slot;
-	mq_redis_ask(k->redis, &end, take_transaction,
+	mq_redis_ask(k->redis, &end, receive_transaction,
 	    &(struct mq_asker){.fn = fn, .arg = arg, .of = &k->queues[queue]});
 }
 
@@ -206,7 +206,7 @@ end_look(struct looks *all)
 
 /* Stores the numbers of a reply; the asker's `of` points to the first. */
 static void
-take_looked(const struct mq_asker *asker, redisReply *reply)
+store_looked(const struct mq_asker *asker, redisReply *reply)
 {
 	struct looks *all = asker->arg;
 	long i, from = (const long long *)asker->of - all->waiting;
@@ -258,7 +258,7 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 			mq_command_str(&cmd, k->session.wake);
 			mq_command_int(&cmd, how == MQ_LOOK_CHECK);
 		}
-		mq_redis_ask(k->redis, &cmd, take_looked,
+		mq_redis_ask(k->redis, &cmd, store_looked,
 		    &(struct mq_asker){.arg = all, .of = all->waiting + from});
 	}
 	end_look(all);
@@ -283,7 +283,7 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->settle(&k->session, queue, how, n, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
 
 void
@@ -293,7 +293,7 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
 
 #define HOLDS_MANY 500 /* most keys of one command */
@@ -311,7 +311,7 @@ mq_consumer_count_held(struct mq_consumer *k, enum mq_held_how how,
 		for (i = from; i < n && i < from + step; i++)
 			(void)k->layout->held(
 			    &k->session, queues[i], how, &cmd);
-		mq_consumer_ask(k, &cmd, take_number, fn, arg);
+		mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 	}
 }
 
@@ -322,7 +322,7 @@ mq_consumer_take_over(struct mq_consumer *k, int queue, const char *from,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->take_over(&k->session, queue, from, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
 
 void
@@ -332,7 +332,7 @@ mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->exists(&k->session, queue, element, len, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
 
 void
@@ -342,13 +342,13 @@ mq_consumer_give_back(struct mq_consumer *k, int queue,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->give_back(&k->session, queue, newest, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
 
 /* --- settings ------------------------------------------------------------------ */
 
 static void
-take_settings(const struct mq_asker *asker, redisReply *reply)
+receive_settings(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_setting_texts texts = {{NULL}};
 	struct mq_answer buf;
@@ -369,7 +369,7 @@ mq_consumer_settings(
 
 	mq_settings_ask(k->layout, k->session.queues[queue], &c);
 	c.tracked = k->session.wake != NULL;
-	mq_consumer_ask(k, &c, take_settings, fn, arg);
+	mq_consumer_ask(k, &c, receive_settings, fn, arg);
 }
 
 /* --- pauses and reports -------------------------------------------------------- */
@@ -383,7 +383,7 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 	mq_command_script(&cmd, &mq_script_pause);
 	k->layout->side->key(&cmd, queue, mq_command_keys(&cmd));
 	MQ_COMMAND_ARGV(&cmd, mq_pause_argv, .ms = mq_int(ms));
-	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
 
 void
@@ -395,7 +395,7 @@ mq_consumer_ask_pause(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	mq_command_plain(&cmd, "PTTL");
 	side->other(&cmd, NULL, k->session.queues[0], "all-paused");
 	cmd.tracked = k->session.wake != NULL;
-	mq_consumer_ask(k, &cmd, take_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
 
 void
@@ -405,7 +405,7 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_side_count(k->layout->side, &cmd, queue, counts);
-	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
 
 void
@@ -423,7 +423,7 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 		mq_command_str(&cmd, "EX");
 		mq_command_int(&cmd, MQ_SIDE_RUNNING_S);
 	}
-	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
 
 void
@@ -432,7 +432,7 @@ mq_consumer_ask_policy(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_plain(&cmd, "INFO memory");
-	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
 
 void
@@ -443,7 +443,7 @@ mq_consumer_look_for_stop(
 
 	mq_command_plain(&cmd, "GET");
 	k->layout->side->key(&cmd, k->session.queues[queue], "stop");
-	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
 
 #define ANSWER_MS 5000 /* life of an answer, for which tools look every 50 ms */
@@ -487,7 +487,7 @@ mq_consumer_compete(
 	MQ_COMMAND_ARGV(&cmd, mq_compete_argv, .ms = mq_int(ms),
 	    .name = mq_str(s->connection),
 	    .former = s->former != NULL ? mq_str(s->former) : MQ_NO_ARG);
-	mq_consumer_ask(k, &cmd, take_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
 
 /* --- duplicates, at any server ------------------------------------------------- */
@@ -500,7 +500,7 @@ mq_ask_known(struct mq_redis *r, const struct mq_layout *layout,
 
 	layout->known(&cmd, queue, false);
 	mq_redis_ask(
-	    r, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
+	    r, &cmd, receive_number, &(struct mq_asker){.fn = fn, .arg = arg});
 }
 
 void
@@ -511,11 +511,11 @@ mq_ask_attach(struct mq_redis *r, const struct mq_layout *layout,
 
 	layout->attachments->refer(&cmd, set, id, false);
 	mq_redis_ask(
-	    r, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
+	    r, &cmd, receive_number, &(struct mq_asker){.fn = fn, .arg = arg});
 }
 
 static void
-take_published(const struct mq_asker *asker, redisReply *reply)
+receive_published(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
@@ -540,6 +540,6 @@ mq_ask_publish(struct mq_redis *r, const struct mq_layout *layout,
 	layout->publish_add(
 	    &cmd, how, id, &header, message->payload, message->payload_len);
 	mq_buf_free(&header);
-	mq_redis_ask(
-	    r, &cmd, take_published, &(struct mq_asker){.fn = fn, .arg = arg});
+	mq_redis_ask(r, &cmd, receive_published,
+	    &(struct mq_asker){.fn = fn, .arg = arg});
 }

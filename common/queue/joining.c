@@ -89,7 +89,7 @@ lease_in(const struct mq_consumer *k, const struct mq_answer *a,
 }
 
 static void
-take_lease(const struct mq_asker *asker, redisReply *reply)
+receive_lease(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
@@ -118,11 +118,11 @@ send_steps(struct mq_consumer *k, int from, int most, mq_asker_take *take,
 void
 mq_consumer_join(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
-	(void)send_steps(k, 0, 1, take_lease, fn, arg);
+	(void)send_steps(k, 0, 1, receive_lease, fn, arg);
 }
 
 static void
-take_step(const struct mq_asker *asker, redisReply *reply)
+receive_step(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_answer buf;
 
@@ -133,7 +133,7 @@ take_step(const struct mq_asker *asker, redisReply *reply)
 
 /* The connection is listed, so that a cleaner finds its other keys: sends their steps. */
 static void
-take_listed(const struct mq_asker *asker, redisReply *reply)
+receive_listed(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_consumer *k = asker->of;
 	struct mq_answer buf;
@@ -144,13 +144,13 @@ take_listed(const struct mq_asker *asker, redisReply *reply)
 	asker->fn(asker->arg, a);
 	if (mq_answer_good(a))
 		(void)send_steps(
-		    k, 2, INT_MAX, take_step, asker->fn, asker->arg);
+		    k, 2, INT_MAX, receive_step, asker->fn, asker->arg);
 }
 
 void
 mq_consumer_tell_slots(struct mq_consumer *k)
 {
-	(void)send_steps(k, 1, INT_MAX, take_step, NULL, NULL);
+	(void)send_steps(k, 1, INT_MAX, receive_step, NULL, NULL);
 }
 
 int
@@ -167,11 +167,12 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	for (i = 0; i < k->lapsed_count; i++)
 		mq_redis_post(k->redis, &k->lapsed[i], NULL, NULL);
 	k->lapsed_count = 0;
-	return is_on_cluster(k) ? send_steps(k, 1, 1, take_listed, fn, arg) :
-				  send_steps(k, 1, INT_MAX, take_step, fn, arg);
+	return is_on_cluster(k) ?
+	    send_steps(k, 1, 1, receive_listed, fn, arg) :
+	    send_steps(k, 1, INT_MAX, receive_step, fn, arg);
 }
 
-static mq_asker_take take_renewed;
+static mq_asker_take receive_renewed;
 
 /* Renews the lease of a queue, or of the connection (-1), whose asker has an arg. */
 static void
@@ -182,7 +183,7 @@ send_renewal(struct mq_consumer *k, int queue)
 
 	k->layout->renew(&k->session, queue, &steps);
 	mq_consumer_ask(
-	    k, &steps.list[0], take_renewed, NULL, queue == -1 ? k : NULL);
+	    k, &steps.list[0], receive_renewed, NULL, queue == -1 ? k : NULL);
 	for (i = 1; i < steps.n; i++)
 		mq_redis_post(k->redis, &steps.list[i], NULL, NULL);
 	mq_steps_free(&steps);
@@ -191,7 +192,7 @@ send_renewal(struct mq_consumer *k, int queue)
 /* After the connection's lease, renews those of the queues.  The last reply ends the renewal,
  * or the first bad one. */
 static void
-take_renewed(const struct mq_asker *asker, redisReply *reply)
+receive_renewed(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_consumer *k = asker->of;
 	bool own = asker->arg != NULL;

@@ -67,7 +67,7 @@ static const char *const rights[] = {"MULTI",
 
 struct opening {
 	struct mq_publisher *publisher;
-	bool special, known, refused;
+	bool has_options, known, refused;
 };
 
 static void
@@ -92,7 +92,7 @@ build_question(void *arg, size_t i, struct mq_command *c)
 		mq_command_str(c, MQ_MAX_LENGTH);
 		break;
 	case USE:
-		p->layout->probe(c, NULL, p->queue, o->special);
+		p->layout->probe(c, NULL, p->queue, o->has_options);
 		break;
 	default:
 		mq_command_plain(c, rights[i - RIGHTS]);
@@ -133,26 +133,26 @@ store_answer(void *arg, size_t i, redisReply *reply)
 		break;
 	case USE:
 		o->refused = mq_redis_refused(p->redis, reply) &&
-		    (o->special || !is_scriptless(p->redis));
+		    (o->has_options || !is_scriptless(p->redis));
 		break;
 	default:
-		p->direct &= good;
+		p->by_command &= good;
 	}
 	return 0;
 }
 
 enum mq_call
-mq_publisher_open(struct mq_publisher *p, bool special, bool make,
+mq_publisher_open(struct mq_publisher *p, bool has_options, bool make,
     int64_t *clock_us, bool *yes)
 {
 	/* Plain commands need a command that marks them. */
-	bool direct = special && p->layout->publish_mark != NULL;
-	struct opening o = {p, special, false, false};
+	bool by_command = has_options && p->layout->publish_mark != NULL;
+	struct opening o = {p, has_options, false, false};
 	int rv;
 
-	p->direct = direct;
-	if (mq_ask_each(p->redis, direct ? QUESTIONS : RIGHTS, build_question,
-		store_answer, &o) == -1)
+	p->by_command = by_command;
+	if (mq_ask_each(p->redis, by_command ? QUESTIONS : RIGHTS,
+		build_question, store_answer, &o) == -1)
 		return MQ_CALL_LOST;
 	if (o.refused)
 		return MQ_CALL_REFUSED;
@@ -228,11 +228,11 @@ complete(const struct mq_publisher *p, struct mq_publishing *how)
 	how->now_us = now_us;
 	/* Only the script enforces a limit, and makes attachments stay. */
 	scripted = p->limited || how->files != NULL;
-	if (scripted && !how->special)
-		how->special = how->alike = true;
-	how->ordered &= !scripted;
+	if (scripted && !how->has_options)
+		how->has_options = how->same_header = true;
+	how->order_only &= !scripted;
 	/* Only the script puts a message that is due into ready. */
-	how->direct = p->named && p->direct &&
+	how->by_command = p->named && p->by_command &&
 	    (how->when.kind != MQ_WHEN_AT ||
 		how->when.ms >= now_us / 1000 + AT_LEAST_MS);
 }

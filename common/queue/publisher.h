@@ -50,10 +50,10 @@ struct mq_publisher {
 	void *arg;
 	char id[MQ_ID_LEN + 1]; /* for the marks */
 	bool named;		/* the connection has a name to find it by */
-	bool direct;	/* plain commands may publish special messages */
-	bool marks;	/* mark batches */
-	bool marked;	/* some batch was marked */
-	bool limited;	/* the queue's settings have a max-length */
+	bool by_command;	/* plain commands publish options, too */
+	bool marks;		/* mark batches */
+	bool marked;		/* some batch was marked */
+	bool limited;		/* the queue's settings have a max-length */
 	bool loose;	/* a former connection's command may still arrive */
 	bool overtaken; /* later batches may be done before those kept, and
 			 * have their marks: begin no new one */
@@ -77,12 +77,12 @@ void mq_publisher_init(struct mq_publisher *, struct mq_redis *,
 /* Removes the marks, if the connection is still open. */
 void mq_publisher_free(struct mq_publisher *);
 
-/* Names the connection, tests whether the queue can be used (for special or plain messages),
- * and, with `make`, lists it: *yes is true for a new queue.  Without, *yes is true if it
+/* Names the connection, tests whether the queue can be used (for messages with or without
+ * options), and, with `make`, lists it: *yes is true for a new queue.  Without, *yes is true if it
  * exists.  *clock_us is the server's unix time minus mq_clock_steady_us(), if the server
  * tells. */
-enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
-    int64_t *clock_us, bool *yes);
+enum mq_call mq_publisher_open(struct mq_publisher *, bool has_options,
+    bool make, int64_t *clock_us, bool *yes);
 
 /* --- batches -------------------------------------------------------------- */
 

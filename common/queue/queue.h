@@ -53,19 +53,19 @@ struct mq_publishing {
 	struct mq_mark mark;
 	struct mq_when when;
 	/* Messages may have options (priority, group, key, tick, result), or limits. */
-	bool special;
+	bool has_options;
 	/* All messages have the same options, and none wants its result; their headers are
 	 * of one length, and differ only in the id and in times. */
-	bool alike;
-	/* Special ones, alike and without limits, with no options but these: */
-	bool ordered;
+	bool same_header;
+	/* With has_options and same_header: no limits, and no options but these. */
+	bool order_only;
 	int priority;
 	bool in_tick; /* first tick 0 */
 	/* The server's unix time in microseconds, later than for the publisher's message
 	 * before; 0: unknown. */
 	int64_t now_us;
-	bool join;   /* share a key whose message is not claimed yet */
-	bool direct; /* a plain command may publish special messages */
+	bool join;	 /* share a key whose message is not claimed yet */
+	bool by_command; /* a plain command may publish options, too */
 	struct mq_limits limits;
 	bool realtime; /* PUBLISH each message to listeners, as node does */
 	const struct mq_attach *files; /* for the only message; NULL: none */
@@ -200,7 +200,7 @@ struct mq_place {
 				 * with no known connection */
 	/* All messages are to be dropped; from DELAYED, those in line for a group first, which
 	 * could become ready meanwhile. */
-	bool whole;
+	bool drop_all;
 };
 
 /* A message in a slice of a walk. */
@@ -429,10 +429,10 @@ struct mq_layout {
 	void (*known)(struct mq_command *, const char *queue, bool by_keys);
 	/* Before the first write: changes nothing, but is refused if using the queue would
 	 * be, since its keys hold another type (the error names one), or are not
-	 * permitted.  For a consumer, or (NULL) for a publisher of special or plain
-	 * messages.  The integer: the number of keys. */
+	 * permitted.  For a consumer, or (NULL) for a publisher of messages with or
+	 * without options.  The integer: the number of keys. */
 	void (*probe)(struct mq_command *, const struct mq_session *,
-	    const char *queue, bool special);
+	    const char *queue, bool has_options);
 
 	/* Starts one command that publishes any number of messages, all in the same
 	 * way; publish_add() adds each.  mq_layout_published() reads the verdict on message

@@ -128,7 +128,7 @@ add_runs(struct asked *a)
 }
 
 static int
-take_fact(void *arg, size_t i, redisReply *reply)
+store_fact(void *arg, size_t i, redisReply *reply)
 {
 	struct asked *a = arg;
 	size_t n = a->source->n;
@@ -168,7 +168,7 @@ mq_runs_ask(struct mq_redis *r, redisReply *connections,
 	*out = (struct mq_runs){0};
 	if (connections != NULL) {
 		rv = mq_ask_typed(r, source->n * connections->elements,
-		    ask_fact, take_fact, &a, &out->wrong);
+		    ask_fact, store_fact, &a, &out->wrong);
 		add_runs(&a);
 		freeReplyObject(connections);
 	}

@@ -49,7 +49,7 @@ mq_setting_texts_free(struct mq_setting_texts *t)
 /* --- values ----------------------------------------------------------------- */
 
 static bool
-take_whole(const char *s, bool stored, int max, int *to)
+parse_number(const char *s, bool stored, int max, int *to)
 {
 	int64_t n = mq_number(s, strlen(s), stored ? max : INT64_MAX);
 	bool good = n >= 1 && n <= max;
@@ -60,7 +60,7 @@ take_whole(const char *s, bool stored, int max, int *to)
 }
 
 static bool
-take_range(const char *s, int64_t *min, int64_t *max)
+parse_range(const char *s, int64_t *min, int64_t *max)
 {
 	const char *dots = strstr(s, "..");
 	char *first = dots == NULL ? NULL : mq_xstrndup(s, (size_t)(dots - s));
@@ -88,7 +88,7 @@ is_max_length(const char *s)
 }
 
 static bool
-take_name(const char *s, const char **to)
+store_name(const char *s, const char **to)
 {
 	if (*s != '\0')
 		*to = s;
@@ -96,14 +96,15 @@ take_name(const char *s, const char **to)
 }
 
 bool
-mq_setting_take(
+mq_setting_parse(
     struct mq_settings *s, int which, const char *value, bool stored)
 {
 	switch ((enum setting)which) {
 	case ATTEMPTS:
-		return take_whole(value, stored, MQ_ATTEMPTS_MAX, &s->attempts);
+		return parse_number(
+		    value, stored, MQ_ATTEMPTS_MAX, &s->attempts);
 	case BACKOFF:
-		return take_range(
+		return parse_range(
 		    value, &s->backoff_min_ms, &s->backoff_max_ms);
 	case TIMEOUT:
 		return mq_duration_parse(value, &s->timeout_ms) == 0;
@@ -113,11 +114,11 @@ mq_setting_take(
 	case RATE:
 		return mq_rate_parse(value, &s->rate) == 0;
 	case SLOTS:
-		return take_whole(value, stored, MQ_SLOTS_MAX, &s->slots);
+		return parse_number(value, stored, MQ_SLOTS_MAX, &s->slots);
 	case PUSH:
-		return take_name(value, &s->push);
+		return store_name(value, &s->push);
 	case NOTIFY:
-		return take_name(value, &s->notify);
+		return store_name(value, &s->notify);
 	case KEEP:
 		return mq_duration_parse(value, &s->keep_ms) == 0;
 	case MAX_LENGTH:

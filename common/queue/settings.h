@@ -41,7 +41,7 @@ void mq_setting_texts_free(struct mq_setting_texts *);
 /* Parses one value.  False: the value is invalid, and nothing has changed.  stored: another
  * program may have stored it, and a number that is too high counts as the highest.  A queue's
  * name is borrowed, and not checked; a max-length, which scripts enforce, is only checked. */
-bool mq_setting_take(
+bool mq_setting_parse(
     struct mq_settings *, int which, const char *value, bool stored);
 /* Replaces the settings that `over` sets; names are borrowed. */
 void mq_settings_overlay(struct mq_settings *, const struct mq_settings *over);

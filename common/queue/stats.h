@@ -185,7 +185,7 @@ struct mq_consumed {
 struct mq_connection_stats {
 	char *name;
 	char *node;	 /* the heartbeat's */
-	bool unsure;	 /* that node is lost, and the lease unknown */
+	bool unknown;	 /* that node is lost, and the lease unknown */
 	int64_t ttl_ms;	 /* the lease's; 0 or below: the connection is dead */
 	bool by_receipt; /* by mq-lease, which does not renew */
 	char *host;	 /* NULL: not known, as for a Go program */

@@ -531,9 +531,9 @@ count_all(struct sweep *s)
 	size_t i;
 	int rv = 0;
 
-	s->census.whole &=
+	s->census.complete &=
 	    rmq_call_names(s->redis, RMQ_QUEUES, &queues, NULL) == 0;
-	for (i = 0; i < queues.n && s->census.whole && rv == 0; i++)
+	for (i = 0; i < queues.n && s->census.complete && rv == 0; i++)
 		rv = rmq_census(&s->census, queues.list[i].name);
 	mq_names_sort(&s->census.seen);
 	mq_names_free(&s->census.idle);
@@ -549,7 +549,7 @@ rmq_attach_sweep(struct rmq_cleaner *w)
 	struct rmq_cleaner quiet = {.round.r = r, .how = w->how, .out = w->out};
 	struct sweep s = {.w = w,
 	    .redis = r,
-	    .census = {.w = &quiet, .scope = RMQ_ANYWHERE, .whole = true}};
+	    .census = {.w = &quiet, .scope = RMQ_ANYWHERE, .complete = true}};
 	struct mq_names sets = {0};
 	int pass, rv = mq_server_time(r, &s.now_ms);
 	size_t i;
@@ -565,7 +565,7 @@ rmq_attach_sweep(struct rmq_cleaner *w)
 	     pass++)
 		rv = count_all(&s);
 	/* A lost node may have messages with attachments. */
-	if (s.census.whole && mq_partial_lost(r, 0) == NULL)
+	if (s.census.complete && mq_partial_lost(r, 0) == NULL)
 		for (i = 0; rv == 0 && i < s.doubted.n; i++)
 			rv = judge_set(&s, s.doubted.list[i].name, true);
 	mq_names_free(&sets);

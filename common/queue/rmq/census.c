@@ -45,7 +45,7 @@ ask_connections(struct rmq_census *c, const char *queue, struct mq_names *all,
     long long **n, struct mq_names *live)
 {
 	size_t i;
-	int rv = rmq_cleaner_listed(c->w, RMQ_CONNECTIONS, all, &c->whole);
+	int rv = rmq_cleaner_listed(c->w, RMQ_CONNECTIONS, all, &c->complete);
 
 	for (i = 0; i < all->n; i++)
 		all->list[i].queue = mq_xstrdup(queue);
@@ -53,7 +53,7 @@ ask_connections(struct rmq_census *c, const char *queue, struct mq_names *all,
 		rv = rmq_cleaner_ask(
 		    c->w, all, "PTTL C:heartbeat|LLEN B:unacked", n);
 	for (i = 0; rv == 0 && i < 2 * all->n; i++) {
-		c->whole &= (*n)[i] != RMQ_NO_ANSWER;
+		c->complete &= (*n)[i] != RMQ_NO_ANSWER;
 		if (i % 2 == 0 && (*n)[i] > 0)
 			mq_names_add(live, all->list[i / 2].name, NULL);
 	}
@@ -71,7 +71,7 @@ watch_connections(struct rmq_census *c, const char *queue)
 
 	if (c->watched_s == 0 || now - c->watched_s < WATCH_S)
 		return 0;
-	c->whole &= now - c->watched_s <= UNSEEN_S;
+	c->complete &= now - c->watched_s <= UNSEEN_S;
 	rv = ask_connections(c, queue, &all, &n, &c->live);
 	mq_names_free(&all);
 	free(n);
@@ -128,7 +128,7 @@ walk_place(struct rmq_census *c, const char *queue, const char *place,
 		rv = mq_round_call(
 		    &c->w->round, &call, REDIS_REPLY_ARRAY, &reply);
 		more = reply != NULL && mq_reply_is(reply, FORM);
-		c->whole &= more;
+		c->complete &= more;
 		if (more) {
 			parse_step(c, reply);
 			mq_buf_set(&at, reply->element[AT]->str,
@@ -173,7 +173,7 @@ check_outgoing(struct rmq_census *c, const char *queue)
 
 	if (!mq_redis_command(r).cluster)
 		return 0;
-	c->whole &=
+	c->complete &=
 	    rmq_call_number(r, "HLEN Q:outgoing", queue, NULL, &n) == 0 &&
 	    n == 0;
 	return mq_redis_lost(r) ? -1 : 0;
@@ -189,7 +189,7 @@ rmq_census(struct rmq_census *c, const char *queue)
 	size_t i;
 	int rv = 0;
 
-	c->whole &= !rmq_is_scattered(&call, queue);
+	c->complete &= !rmq_is_scattered(&call, queue);
 	for (i = 0; i < n && rv == 0 && c->late; i++)
 		rv = walk_place(c, queue, places[(i + 1) % n], NULL, true);
 	c->watched_s =
@@ -207,9 +207,9 @@ rmq_census(struct rmq_census *c, const char *queue)
 	/* A connection that was alive must still be. */
 	mq_names_sort(&live);
 	for (i = 0; rv == 0 && i < c->live.n; i++)
-		c->whole &= mq_names_have(&live, c->live.list[i].name);
+		c->complete &= mq_names_have(&live, c->live.list[i].name);
 	if (c->watched_s != 0)
-		c->whole &=
+		c->complete &=
 		    mq_clock_s(CLOCK_MONOTONIC) - c->watched_s < UNSEEN_S;
 	mq_names_free(&c->live);
 	mq_names_free(&live);

@@ -148,7 +148,7 @@ ask_to_count(void *arg, size_t i, struct mq_command *c)
 /* Dead connections come first, which leaves fewer keys to look through, and makes their queues
  * known. */
 static int
-take_steps(struct rmq_cleaner *w)
+run_steps(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
 	int rv = 0;
@@ -189,7 +189,7 @@ rmq_clean(
 	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self))
 		out->next_ms = LAPSED_MS;
 	else if (rv == 0)
-		rv = take_steps(&w);
+		rv = run_steps(&w);
 	if (how->cluster != NULL)
 		mq_names_sort(how->cluster);
 	if (how->scattered != NULL)

@@ -316,7 +316,7 @@ find_keys(struct rmq_cleaner *w, struct found *f)
 	    .arg = f};
 	int rv = mq_sweep_keys(&sweep);
 
-	w->blind = sweep.incomplete;
+	w->scan_incomplete = sweep.incomplete;
 	w->out->scan_at = sweep.at;
 	return rv;
 }
@@ -406,8 +406,9 @@ rmq_orphans(struct rmq_cleaner *w)
 	struct found f = {.w = w};
 	int rv;
 
-	w->blind = cluster && (!all || mq_partial_lost(w->round.r, 0) != NULL);
-	if (w->blind)
+	w->scan_incomplete =
+	    cluster && (!all || mq_partial_lost(w->round.r, 0) != NULL);
+	if (w->scan_incomplete)
 		return 0;
 	rv = find_keys(w, &f);
 	/* SCAN may return a key twice. */
@@ -416,7 +417,7 @@ rmq_orphans(struct rmq_cleaner *w)
 	mq_names_sort(&f.connections);
 	if (rv == 0)
 		rv = adopt_some(w, &f.lists, &adopted);
-	w->adopted_all = all && !w->blind;
+	w->adopted_all = all && !w->scan_incomplete;
 	if (rv == 0)
 		rv = make_known(w, &f);
 	if (rv == 0 && all && !cluster)
@@ -444,7 +445,7 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 	redisReply *some;
 	int rv = 0;
 
-	if (w->how->all && !w->blind) {
+	if (w->how->all && !w->scan_incomplete) {
 		mq_names_sort(&w->busy);
 		return select_names(
 		    w, &w->busy, "SISMEMBER A:" RMQ_QUEUES " %n", SOME, queues);

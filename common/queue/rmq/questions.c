@@ -185,16 +185,16 @@ rmq_keep_holders(struct mq_redis *r, const char *const *queues, int count,
 /* --- a round of cleaning -------------------------------------------------------- */
 
 int
-rmq_cleaner_listed(
-    struct rmq_cleaner *w, const char *set, struct mq_names *names, bool *whole)
+rmq_cleaner_listed(struct rmq_cleaner *w, const char *set,
+    struct mq_names *names, bool *complete)
 {
 	redisReply *all;
 	int rv = mq_round_members(&w->round, set, &all);
 
 	if (all != NULL)
 		mq_rows_list(names, all, NULL);
-	if (whole != NULL)
-		*whole &= all != NULL && names->n == all->elements;
+	if (complete != NULL)
+		*complete &= all != NULL && names->n == all->elements;
 	freeReplyObject(all);
 	return rv;
 }

@@ -242,7 +242,7 @@ parse_step(void *arg, size_t i, redisReply *reply)
 /* Lists and messages may be long, so only after steps that had little to do, more steps go
  * together. */
 static int
-take_steps(struct reclaim *all)
+send_steps(struct reclaim *all)
 {
 	struct dead_queue *first = all->queues, *q, *end = first + all->queue_n;
 	size_t most = 1;
@@ -364,7 +364,7 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 	if (rv == 0 && mq_redis_command(r).cluster)
 		rv = look_elsewhere(&all);
 	if (rv == 0)
-		rv = take_steps(&all);
+		rv = send_steps(&all);
 	if (rv == 0)
 		rv = forget(&all);
 	for (i = 0; i < all.queue_n; i++)

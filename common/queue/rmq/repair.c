@@ -160,9 +160,9 @@ may_check(struct rmq_cleaner *w, const struct mq_names *queue, bool *may)
 }
 
 /* proves: finds locks without a holder, and releases them, unless a connection that is not
- * listed could have the holder: then *unsure tells whether there are any. */
+ * listed could have the holder: then *suspect tells whether there are any. */
 static int
-repair_locks(struct repair *p, bool proves, bool *unsure)
+repair_locks(struct repair *p, bool proves, bool *suspect)
 {
 	struct mq_cleaned *out = p->w->out;
 	bool dry_run = p->w->how->dry_run;
@@ -171,7 +171,7 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 	    .mends = !dry_run,
 	    .late = p->late && !dry_run,
 	    .wanted = &p->holders,
-	    .whole = true};
+	    .complete = true};
 	struct mq_names found = find_free(p, NULL);
 	int rv = release(p, &found);
 
@@ -181,17 +181,17 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 		rv = rmq_census(&c, p->queue->list->name);
 	mq_names_sort(&c.seen);
 	mq_names_sort(&c.idle);
-	if (rv == 0 && c.late && c.whole)
+	if (rv == 0 && c.late && c.complete)
 		rv = mark_search(p, "end");
-	out->incomplete += rv == 0 && proves && !c.whole;
+	out->incomplete += rv == 0 && proves && !c.complete;
 	p->released = 0;
 	mq_names_free(&found);
 	found = find_free(p, &c);
-	proves &= rv == 0 && c.whole;
+	proves &= rv == 0 && c.complete;
 	if (proves && p->w->adopted_all)
 		rv = release(p, &found);
 	else
-		*unsure = proves && found.n > 0;
+		*suspect = proves && found.n > 0;
 	/* In a dry run, groups stay without a holder, and most of c.missing, which have
 	 * messages in line, too, are also in c.idle. */
 	if (dry_run)
@@ -206,10 +206,10 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 	return rv;
 }
 
-/* *unsure: as of repair_locks(). */
+/* *suspect: as of repair_locks(). */
 static int
 repair_once(struct rmq_cleaner *w, const struct mq_names *queue,
-    const long long *has, bool *unsure)
+    const long long *has, bool *suspect)
 {
 	struct repair p = {
 	    .w = w, .queue = queue, .now = has[NOW], .tick = has[TICK]};
@@ -219,12 +219,12 @@ repair_once(struct rmq_cleaner *w, const struct mq_names *queue,
 
 	mq_names_sort(&p.locks);
 	mq_names_sort(&p.holders);
-	if (rv == 0 && !proves && !w->blind && p.holders.n > 0)
+	if (rv == 0 && !proves && !w->scan_incomplete && p.holders.n > 0)
 		rv = may_check(w, queue, &proves);
 	proves &= p.locks.n > 0 || has[IN_LINE] > 0;
-	*unsure = false;
+	*suspect = false;
 	if (rv == 0 && (p.late || proves))
-		rv = repair_locks(&p, proves, unsure);
+		rv = repair_locks(&p, proves, suspect);
 	mq_names_free(&p.locks);
 	mq_names_free(&p.holders);
 	return rv;
@@ -238,7 +238,7 @@ static int
 repair_queue(
     struct rmq_cleaner *w, const struct mq_names *queue, long long *has)
 {
-	bool all = w->how->all, unsure = true;
+	bool all = w->how->all, suspect = true;
 	int i, rv = 0;
 
 	if (has[TICK] == RMQ_NO_ANSWER)
@@ -252,9 +252,9 @@ repair_queue(
 	    (has[READY] + has[PRIORITY] + has[DELAYED] > CHEAP ||
 		has[LOCKS] > CHEAP))
 		return 0;
-	while (rv == 0 && unsure) {
-		rv = repair_once(w, queue, has, &unsure);
-		if (rv == 0 && unsure)
+	while (rv == 0 && suspect) {
+		rv = repair_once(w, queue, has, &suspect);
+		if (rv == 0 && suspect)
 			rv = rmq_adopt_all(w);
 	}
 	return rv;

@@ -157,14 +157,14 @@ struct rmq_cleaner {
 	struct mq_names busy;
 	struct rmq_count *counts; /* a queue may have several */
 	size_t count_n;
-	bool adopted_all; /* all unacked lists are of listed connections */
-	bool blind;	  /* a look through all keys is refused */
+	bool adopted_all;     /* all unacked lists are of listed connections */
+	bool scan_incomplete; /* a look through all keys is refused */
 };
 
-/* As rmq_call_names(), but notes errors; *whole (unless NULL) becomes false if names are
+/* As rmq_call_names(), but notes errors; *complete (unless NULL) becomes false if names are
  * missing. */
 int rmq_cleaner_listed(
-    struct rmq_cleaner *, const char *set, struct mq_names *, bool *whole);
+    struct rmq_cleaner *, const char *set, struct mq_names *, bool *complete);
 #define RMQ_NO_ANSWER LLONG_MIN
 /* Asks questions, separated by |, about each name.  An answer is a number, also as text, a
  * time, or the first letter of a status; without one, RMQ_NO_ANSWER.  *answers, which the
@@ -196,7 +196,7 @@ struct rmq_census {
 	struct mq_names seen;  /* wanted names of messages that were seen */
 	struct mq_names idle;  /* locks of groups with messages in line only */
 	long expired, missing; /* late messages; groups without a holder */
-	bool whole; /* true before the first: no message can be missed */
+	bool complete; /* true before the first: no message can be missed */
 	/* For census.c: connections that were alive, and the last look at them. */
 	struct mq_names live;
 	double watched_s;

@@ -16,14 +16,14 @@
 /* The key of messages that need only one plain command, which takes the server less time: a
  * script copies each message twice.  NULL: the script is needed. */
 static const char *
-direct_key(const struct mq_publishing *how)
+plain_key(const struct mq_publishing *how)
 {
-	if (how->special && !how->ordered)
+	if (how->has_options && !how->order_only)
 		return NULL;
 	if (how->when.kind == MQ_WHEN_NOW && !how->in_tick &&
 	    how->priority == 0)
 		return "ready";
-	if (how->now_us == 0 || !how->direct)
+	if (how->now_us == 0 || !how->by_command)
 		return NULL;
 	return how->when.kind == MQ_WHEN_NOW ? "priority" : "delayed";
 }
@@ -40,7 +40,7 @@ rmq_publish(
 {
 	const struct mq_limits *limits = &how->limits;
 	const struct mq_mark *mark = &how->mark;
-	const char *key = direct_key(how);
+	const char *key = plain_key(how);
 
 	if (key != NULL) {
 		mq_command_plain(c, is_listed(key) ? "LPUSH" : "ZADD");
@@ -60,7 +60,7 @@ rmq_publish(
 	    .high_max = mq_bound(limits->ready_high),
 	    .delayed_max = mq_bound(limits->delayed),
 	    .delayed_high_max = mq_bound(limits->delayed_high),
-	    .alike = mq_str(how->alike ? "alike" : ""),
+	    .alike = mq_str(how->same_header ? "alike" : ""),
 	    .join = mq_str(how->join ? "join" : ""),
 	    .slot = mq_marked(mark, mark->place),
 	    .before = mq_marked(mark, mark->before),
@@ -71,7 +71,7 @@ static bool
 rmq_publish_mark(struct mq_command *c, const char *queue,
     const struct mq_publishing *how, int n)
 {
-	const char *key = direct_key(how);
+	const char *key = plain_key(how);
 
 	if (key == NULL || c == NULL)
 		return key != NULL;
@@ -93,7 +93,7 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
     const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len)
 {
-	const char *key = direct_key(how);
+	const char *key = plain_key(how);
 	char front[24] = "";
 	struct mq_part parts[] = {{front, 0}, {id, MQ_ID_LEN},
 	    {header->data, header->len}, {payload, len}};
@@ -122,7 +122,7 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		mq_command_int(c, score);
 		skip = 0;
 	} else if (how->when.kind == MQ_WHEN_NOW &&
-	    (how->alike || !how->special)) {
+	    (how->same_header || !how->has_options)) {
 		skip = 2;
 	}
 	mq_command_parts(c, parts + skip, 4 - skip);
@@ -390,7 +390,7 @@ rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
 
 static void
 rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
-    bool special)
+    bool has_options)
 {
 	static const char *const uses[] = {"LLEN LPUSH", "ZCARD ZADD",
 	    "ZCARD ZADD", "HLEN HSET", "GET", "GET", "LLEN LPUSH",
@@ -402,7 +402,7 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		rmq_keys(c, s->connection, queue,
 		    RMQ_PLACES " rejected unacked consumers");
 	else
-		rmq_key_queue(c, queue, special ? RMQ_PLACES : "ready");
+		rmq_key_queue(c, queue, has_options ? RMQ_PLACES : "ready");
 	for (i = 0; i < c->keys; i++)
 		mq_command_str(c, uses[i]);
 	if (s == NULL)

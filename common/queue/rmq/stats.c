@@ -420,7 +420,7 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 	unknown = rmq_missed(r, "GET A:" RMQ_CONNECTIONS, NULL, NULL);
 	for (int i = 0; i < l->out->connection_count; i++, of++) {
 		unknown |= rmq_missed(r, "GET C:queues", of->name, NULL);
-		of->unsure =
+		of->unknown =
 		    rmq_missed(r, "GET C:heartbeat", of->name, &of->node);
 	}
 	for (link = l->list; link < l->list + l->n; link++) {
@@ -428,7 +428,7 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 			&link->consumed->node))
 			link->consumed->unacked = link->consumed->consumers =
 			    -1;
-		if (link->row != NULL && link->connection->unsure)
+		if (link->row != NULL && link->connection->unknown)
 			link->row->consumers = link->row->dead_consumers =
 			    link->row->connections = -1;
 	}

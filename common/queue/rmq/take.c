@@ -36,7 +36,7 @@ connection_of(const struct mq_scan *s)
 static const char *
 place_name(const struct mq_place *place)
 {
-	return place->state == MQ_DELAYED && place->whole ?
+	return place->state == MQ_DELAYED && place->drop_all ?
 	    "line" :
 	    mq_state_name(place->state);
 }
@@ -176,9 +176,9 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		return -1;
 	if (alive <= 0) {
 		start_move(&c, place,
-		    to != NULL	     ? "move" :
-			place->whole ? "purge" :
-				       "drop",
+		    to != NULL		? "move" :
+			place->drop_all ? "purge" :
+					  "drop",
 		    to, max, NULL, NULL);
 		reply = mq_call_form(r, &c, "#");
 		if (reply == NULL)

@@ -93,7 +93,7 @@ rsmq_publish(
 	    .delayed_max = mq_bound(limits->delayed),
 	    .delayed_high_max = mq_bound(limits->delayed_high),
 	    .channel = mq_str(channel != NULL ? channel : ""),
-	    .new = mq_str(how->alike ? "1" : ""),
+	    .new = mq_str(how->same_header ? "1" : ""),
 	    .slot = mq_marked(mark, mark->place),
 	    .before = mq_marked(mark, mark->before),
 	    .behind = mq_int(mark->publisher != NULL ? mark->behind : -1));
@@ -135,13 +135,13 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 
 static void
 rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
-    bool special)
+    bool has_options)
 {
 	static const char *const uses[] = {"ZCARD ZADD", "HLEN HSET",
 	    "HLEN HSET", "HLEN HSET", "HLEN HSET", "ZCARD ZADD", "HLEN HSET"};
 	int i;
 
-	(void)special;
+	(void)has_options;
 	mq_command_script(c, &mq_script_probe);
 	rsmq_keys(c, NULL, queue, " :Q :X");
 	if (s != NULL)
