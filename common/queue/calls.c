@@ -120,7 +120,7 @@ mq_queue_attributes(struct mq_redis *r, const struct mq_layout *layout,
 
 	*out = (struct mq_attributes)MQ_ATTRIBUTES_NONE;
 	mq_command_plain(&c, "HMGET");
-	layout->side->key(&c, queue, layout->side->exists);
+	layout->extra->key(&c, queue, layout->extra->exists);
 	mq_command_words(&c, "vt delay maxsize");
 	reply = mq_call(r, &c, REDIS_REPLY_ARRAY);
 	if (reply == NULL)
@@ -139,7 +139,7 @@ mq_queue_tick(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_script(&c, &mq_script_tick);
-	layout->side->key(&c, queue, mq_command_keys(&c));
+	layout->extra->key(&c, queue, mq_command_keys(&c));
 	MQ_COMMAND_ARGV(&c, mq_tick_argv, .tick = mq_int(tick));
 	return mq_call_number(r, &c, now);
 }
@@ -148,7 +148,7 @@ int
 mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, bool all, int64_t ms, bool *was)
 {
-	const struct mq_side *side = layout->side;
+	const struct mq_extra_keys *extra = layout->extra;
 	struct mq_command c = mq_redis_command(r);
 
 	/* A queue may be paused because it has filled the memory. */
@@ -157,9 +157,9 @@ mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
 	else
 		mq_command_script(&c, &mq_script_write_when_full);
 	if (all)
-		side->other(&c, NULL, queue, "all-paused");
+		extra->other(&c, NULL, queue, "all-paused");
 	else
-		side->key(&c, queue, "paused");
+		extra->key(&c, queue, "paused");
 	if (ms == 0)
 		return call_for_answer(r, &c, was);
 	mq_command_words(&c, "SET 1");
@@ -175,7 +175,7 @@ mq_queue_pause_left(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_plain(&c, "PTTL");
-	layout->side->other(&c, NULL, queue, "all-paused");
+	layout->extra->other(&c, NULL, queue, "all-paused");
 	if (mq_call_number(r, &c, left) == 0)
 		return 0;
 	*left = -2;
@@ -188,19 +188,19 @@ mq_queue_pause_left(struct mq_redis *r, const struct mq_layout *layout,
  * wait.  Like every write, that is refused while memory is full.
  */
 static void
-ask_result(const struct mq_side *side, struct mq_command *c, const char *queue,
-    const char *id, int64_t block_ms)
+ask_result(const struct mq_extra_keys *extra, struct mq_command *c,
+    const char *queue, const char *id, int64_t block_ms)
 {
 	char key[32 + MQ_ID_LEN];
 
 	snprintf(key, sizeof(key), "result::%s", id);
 	mq_command_plain(c, block_ms > 0 ? "BLMOVE" : "LINDEX");
-	side->key(c, queue, key);
+	extra->key(c, queue, key);
 	if (block_ms == 0) {
 		mq_command_int(c, 0);
 		return;
 	}
-	side->key(c, queue, key);
+	extra->key(c, queue, key);
 	mq_command_words(c, "LEFT LEFT");
 	mq_command_fmt(c, "%.3f", (double)block_ms / 1000);
 }
@@ -219,7 +219,7 @@ mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
 	*out = (struct mq_ending){0};
 	*queue = NULL;
 	for (i = 0; i < stats->count && rv == 0; i++) {
-		ask_result(layout->side, &c, stats->queues[i].name, id, 0);
+		ask_result(layout->extra, &c, stats->queues[i].name, id, 0);
 		rv = mq_redis_append(r, &c);
 	}
 	mq_command_free(&c);
@@ -256,7 +256,7 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 	enum mq_call result;
 
 	*ended = false;
-	ask_result(layout->side, &c, queue, id, block_ms);
+	ask_result(layout->extra, &c, queue, id, block_ms);
 	r->patience_ms = block_ms + ANSWER_MS;
 	result = mq_call_once(r, &c, &reply);
 	r->patience_ms = usual_ms;
@@ -410,7 +410,7 @@ mq_known_hint(
 	if (strlen(own) < TYPO_LETTERS)
 		return mq_xstrdup("");
 	mq_command_plain(&c, "SSCAN");
-	layout->side->other(&c, NULL, queue, "names");
+	layout->extra->other(&c, NULL, queue, "names");
 	mq_command_words(&c, "0 COUNT 1000");
 	reply = mq_call(r, &c, -1);
 	names =

@@ -93,16 +93,18 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
     mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_redis_command(k->redis);
-	const struct mq_side *side = k->layout->side;
+	const struct mq_extra_keys *extra = k->layout->extra;
 	const char *name = k->session.queues[queue];
 
 	/* CLIENT TRACKING reports changes of the keys of this EXISTS. */
 	if (how->tracked) {
 		mq_command_plain(&cmd, "EXISTS");
-		side->key(&cmd, name, how->max == 0 ? "paused" : side->watched);
+		extra->key(
+		    &cmd, name, how->max == 0 ? "paused" : extra->watched);
 		/* If the slot moves, the lease, which exists, is reported. */
 		if (cmd.cluster && k->layout->has & MQ_HAS_NODES)
-			side->other(&cmd, k->session.connection, name, "lease");
+			extra->other(
+			    &cmd, k->session.connection, name, "lease");
 		cmd.tracked = true;
 		mq_redis_post(k->redis, &cmd, NULL, NULL);
 	}
@@ -227,7 +229,7 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
     enum mq_look how, mq_looked_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_redis_command(k->redis);
-	const struct mq_side *side = k->layout->side;
+	const struct mq_extra_keys *extra = k->layout->extra;
 	int i, from, step = cmd.cluster ? 1 : n;
 	struct looks *all = mq_xcalloc(1, sizeof(*all));
 	bool any = how == MQ_LOOK_ANY;
@@ -249,10 +251,10 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 			mq_command_script(&cmd, k->layout->look);
 		for (i = from; i < from + step; i++) {
 			name = k->session.queues[queues[i]];
-			side->key(
-			    &cmd, name, any ? side->claimable : side->watched);
+			extra->key(&cmd, name,
+			    any ? extra->claimable : extra->watched);
 			if (!any)
-				side->key(&cmd, name, "watch idle");
+				extra->key(&cmd, name, "watch idle");
 		}
 		if (!any) {
 			mq_command_str(&cmd, k->session.wake);
@@ -267,11 +269,11 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 void
 mq_consumer_pass(struct mq_consumer *k, int queue)
 {
-	const struct mq_side *side = k->layout->side;
+	const struct mq_extra_keys *extra = k->layout->extra;
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_script(&cmd, &mq_script_pass);
-	side->key(&cmd, k->session.queues[queue], mq_command_keys(&cmd));
+	extra->key(&cmd, k->session.queues[queue], mq_command_keys(&cmd));
 	MQ_COMMAND_ARGV(&cmd, mq_pass_argv, .name = mq_str(k->session.wake));
 	mq_redis_post(k->redis, &cmd, NULL, NULL);
 }
@@ -381,7 +383,7 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_script(&cmd, &mq_script_pause);
-	k->layout->side->key(&cmd, queue, mq_command_keys(&cmd));
+	k->layout->extra->key(&cmd, queue, mq_command_keys(&cmd));
 	MQ_COMMAND_ARGV(&cmd, mq_pause_argv, .ms = mq_int(ms));
 	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
@@ -389,11 +391,11 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 void
 mq_consumer_ask_pause(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
-	const struct mq_side *side = k->layout->side;
+	const struct mq_extra_keys *extra = k->layout->extra;
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_plain(&cmd, "PTTL");
-	side->other(&cmd, NULL, k->session.queues[0], "all-paused");
+	extra->other(&cmd, NULL, k->session.queues[0], "all-paused");
 	cmd.tracked = k->session.wake != NULL;
 	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
 }
@@ -404,7 +406,7 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 {
 	struct mq_command cmd = mq_redis_command(k->redis);
 
-	mq_side_count(k->layout->side, &cmd, queue, counts);
+	mq_extra_count(k->layout->extra, &cmd, queue, counts);
 	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
 
@@ -416,12 +418,12 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 
 	k->session.runs = text->len > 0;
 	mq_command_plain(&cmd, text->len == 0 ? "DEL" : "SET");
-	k->layout->side->other(
+	k->layout->extra->other(
 	    &cmd, k->session.connection, k->session.queues[0], "runs");
 	if (text->len > 0) {
 		mq_command_arg(&cmd, text->data, text->len);
 		mq_command_str(&cmd, "EX");
-		mq_command_int(&cmd, MQ_SIDE_RUNNING_S);
+		mq_command_int(&cmd, MQ_RUNNING_S);
 	}
 	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
@@ -442,7 +444,7 @@ mq_consumer_look_for_stop(
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_plain(&cmd, "GET");
-	k->layout->side->key(&cmd, k->session.queues[queue], "stop");
+	k->layout->extra->key(&cmd, k->session.queues[queue], "stop");
 	mq_consumer_ask(k, &cmd, receive_answer, fn, arg);
 }
 
@@ -457,7 +459,7 @@ mq_consumer_tell_stop(struct mq_consumer *k, int queue, enum mq_stop answer,
 
 	own.connection = (char *)(uintptr_t)k->session.connection;
 	own.queue = (char *)(uintptr_t)k->session.queues[queue];
-	mq_side_stop(k->layout->side, &cmd, &own, answer, ANSWER_MS);
+	mq_extra_stop(k->layout->extra, &cmd, &own, answer, ANSWER_MS);
 	mq_redis_post(k->redis, &cmd, NULL, NULL);
 }
 
@@ -466,7 +468,7 @@ mq_consumer_compete(
     struct mq_consumer *k, int queue, int64_t ms, mq_answer_fn *fn, void *arg)
 {
 	const struct mq_session *s = &k->session;
-	const struct mq_side *side = k->layout->side;
+	const struct mq_extra_keys *extra = k->layout->extra;
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	if (ms == 0)
@@ -475,15 +477,15 @@ mq_consumer_compete(
 		mq_command_script(&cmd, &mq_script_compete);
 	cmd.optional = queue == -1;
 	if (queue == -1)
-		side->other(&cmd, NULL, s->queues[0], "all-cleaning");
+		extra->other(&cmd, NULL, s->queues[0], "all-cleaning");
 	else
-		side->key(&cmd, s->queues[queue], "cleaning");
+		extra->key(&cmd, s->queues[queue], "cleaning");
 	if (ms == 0) {
 		mq_redis_post(k->redis, &cmd, NULL, NULL);
 		return;
 	}
 	if (!cmd.cluster)
-		side->other(&cmd, s->connection, s->queues[0], "lease");
+		extra->other(&cmd, s->connection, s->queues[0], "lease");
 	MQ_COMMAND_ARGV(&cmd, mq_compete_argv, .ms = mq_int(ms),
 	    .name = mq_str(s->connection),
 	    .former = s->former != NULL ? mq_str(s->former) : MQ_NO_ARG);

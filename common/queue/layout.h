@@ -17,7 +17,7 @@
 	__typeof__(*((struct mq_layout *)0)->member) layout##_##member
 #define MQ_LAYOUT_PARTS(layout)                                                \
 	extern const struct mq_right layout##_rights[];                        \
-	extern const struct mq_side layout##_side;                             \
+	extern const struct mq_extra_keys layout##_extra_keys;                 \
 	MQ_LAYOUT_PART(layout, queue_error);                                   \
 	MQ_LAYOUT_PART(layout, clean);                                         \
 	MQ_LAYOUT_PART(layout, drained);                                       \
@@ -30,7 +30,7 @@
 
 /* The members that both tables have, with functions named LAYOUT_MEMBER. */
 #define MQ_LAYOUT_TABLE(l)                                                     \
-	.name = #l, .rights = l##_rights, .side = &l##_side,                   \
+	.name = #l, .rights = l##_rights, .extra = &l##_extra_keys,            \
 	.look = &l##_script_look, .queue_error = l##_queue_error,              \
 	.open = l##_open, .known = l##_known, .probe = l##_probe,              \
 	.publish = l##_publish, .publish_add = l##_publish_add,                \
@@ -51,10 +51,10 @@ void mq_counts_ask(struct mq_command *, int wanted);
 int mq_counts_parse(
     const redisReply *, size_t from, int64_t now_ms, struct mq_queue_stats *);
 
-/* --- side --------------------------------------------------------------- */
+/* --- extra keys --------------------------------------------------------- */
 
 /* Keys that all layouts have beside a queue. */
-struct mq_side {
+struct mq_extra_keys {
 	/* Adds keys of a queue to a command, one for each word: paused, counters, settings,
 	 * stop (see stats.h), minutes, hours (see stats.c), watch, idle (see
 	 * lua/lib/role.lua), cleaning (its cleaner); with MQ_HAS_TICKS clock, with
@@ -78,17 +78,17 @@ struct mq_side {
 #define MQ_MAX_LENGTH "max-length"
 
 /* Seconds after which a report of runs expires unless it is renewed, like a lease. */
-#define MQ_SIDE_RUNNING_S 60
+#define MQ_RUNNING_S 60
 
 /* Builds a command that adds to the counts of a queue. */
-void mq_side_count(const struct mq_side *, struct mq_command *,
+void mq_extra_count(const struct mq_extra_keys *, struct mq_command *,
     const char *queue, const struct mq_counts *);
 /* Builds a command that stores a request to end a run, or the answer, for ms milliseconds.
  * Reads queue, id, attempt and connection of the run. */
-void mq_side_stop(const struct mq_side *, struct mq_command *,
+void mq_extra_stop(const struct mq_extra_keys *, struct mq_command *,
     const struct mq_run *, enum mq_stop, int64_t ms);
 /* Adds the key with a publisher's marks. */
-void mq_side_marks(const struct mq_side *, struct mq_command *,
+void mq_extra_marks(const struct mq_extra_keys *, struct mq_command *,
     const char *queue, const char *publisher);
 
 /* --- arguments of scripts -------------------------------------------------- */

@@ -71,7 +71,7 @@ session_count(const struct mq_lease *s, const struct mq_counts *n)
 {
 	struct mq_command c = mq_redis_command(s->redis);
 
-	mq_side_count(s->layout->side, &c, s->queue, n);
+	mq_extra_count(s->layout->extra, &c, s->queue, n);
 	(void)mq_call_done(s->redis, &c);
 }
 

@@ -12,7 +12,7 @@ about_marks(const struct mq_publisher *p, const char *verb)
 	struct mq_command c = mq_redis_command(p->redis);
 
 	mq_command_plain(&c, verb);
-	mq_side_marks(p->layout->side, &c, p->queue, p->id);
+	mq_extra_marks(p->layout->extra, &c, p->queue, p->id);
 	return c;
 }
 
@@ -88,7 +88,7 @@ build_question(void *arg, size_t i, struct mq_command *c)
 		break;
 	case LIMIT:
 		mq_command_plain(c, "HEXISTS");
-		p->layout->side->key(c, p->queue, "settings");
+		p->layout->extra->key(c, p->queue, "settings");
 		mq_command_str(c, MQ_MAX_LENGTH);
 		break;
 	case USE:
@@ -174,7 +174,7 @@ static void
 build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
 {
 	mq_command_plain(c, "HINCRBY");
-	p->layout->side->key(c, p->queue, "counters");
+	p->layout->extra->key(c, p->queue, "counters");
 	mq_command_add(c, "published %lld", n);
 }
 

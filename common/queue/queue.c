@@ -254,13 +254,13 @@ mq_scan_free(struct mq_scan *scan)
 /* --- marks --------------------------------------------------------------------- */
 
 void
-mq_side_marks(const struct mq_side *side, struct mq_command *c,
+mq_extra_marks(const struct mq_extra_keys *extra, struct mq_command *c,
     const char *queue, const char *publisher)
 {
 	char what[32 + MQ_ID_LEN];
 
-	snprintf(what, sizeof(what), "%s%s", side->publisher, publisher);
-	side->key(c, queue, what);
+	snprintf(what, sizeof(what), "%s%s", extra->publisher, publisher);
+	extra->key(c, queue, what);
 }
 
 struct mq_arg

@@ -413,7 +413,7 @@ struct mq_layout {
 	int64_t lease_ms;	/* length of a lease; 0: the reply says */
 	int64_t queue_lease_ms; /* length of a queue's, with MQ_HAS_NODES */
 	const struct mq_right *rights;		  /* see rights.h */
-	const struct mq_side *side;		  /* see layout.h */
+	const struct mq_extra_keys *extra;	  /* see layout.h */
 	const struct mq_attachments *attachments; /* NULL: none */
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);

@@ -213,11 +213,11 @@ mq_stop_read(char *text, struct mq_run *run)
 
 /* Writes even if memory is full, which the run may have caused. */
 void
-mq_side_stop(const struct mq_side *side, struct mq_command *c,
+mq_extra_stop(const struct mq_extra_keys *extra, struct mq_command *c,
     const struct mq_run *run, enum mq_stop what, int64_t ms)
 {
 	mq_command_script(c, &mq_script_write_when_full);
-	side->key(c, run->queue, "stop");
+	extra->key(c, run->queue, "stop");
 	mq_command_str(c, "SET");
 	mq_command_fmt(c, "%s %ld %s %s", words[what], run->attempt, run->id,
 	    run->connection);
@@ -229,8 +229,8 @@ mq_side_stop(const struct mq_side *side, struct mq_command *c,
 /* *found: the request or answer about this run; NONE: there is none.  *there: about another
  * run, or this one. */
 static int
-look(struct mq_redis *r, const struct mq_side *side, const struct mq_run *run,
-    bool *there, enum mq_stop *found)
+look(struct mq_redis *r, const struct mq_extra_keys *extra,
+    const struct mq_run *run, bool *there, enum mq_stop *found)
 {
 	struct mq_command c = mq_redis_command(r);
 	struct mq_run about = {0};
@@ -238,7 +238,7 @@ look(struct mq_redis *r, const struct mq_side *side, const struct mq_run *run,
 
 	*found = MQ_STOP_NONE;
 	mq_command_plain(&c, "GET");
-	side->key(&c, run->queue, "stop");
+	extra->key(&c, run->queue, "stop");
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
@@ -256,17 +256,17 @@ look(struct mq_redis *r, const struct mq_side *side, const struct mq_run *run,
 /* Stores the request, and wakes the consumer.  Without the right to wake it, the answer comes
  * later. */
 static int
-request(struct mq_redis *r, const struct mq_side *side,
+request(struct mq_redis *r, const struct mq_extra_keys *extra,
     const struct mq_run *run, enum mq_stop what, int64_t ms)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	mq_side_stop(side, &c, run, what, ms);
+	mq_extra_stop(extra, &c, run, what, ms);
 	if (mq_call_done(r, &c) == -1)
 		return -1;
 	mq_command_plain(&c, "PUBLISH");
 	mq_command_fmt(&c, "mq::wake::%s", run->connection);
-	side->key(&c, run->queue, "stop");
+	extra->key(&c, run->queue, "stop");
 	return mq_call_done(r, &c) == -1 && mq_redis_lost(r) ? -1 : 0;
 }
 
@@ -282,10 +282,10 @@ mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
 	int rv = 0;
 
 	while (rv == 0 && found < MQ_STOP_PURGED && left > 0) {
-		rv = look(r, layout->side, run, &there, &found);
+		rv = look(r, layout->extra, run, &there, &found);
 		/* Waits until another request is answered. */
 		if (rv == 0 && !there)
-			rv = request(r, layout->side, run, what, left);
+			rv = request(r, layout->extra, run, what, left);
 		if (found < MQ_STOP_PURGED)
 			(void)poll(NULL, 0, LOOK_MS);
 		left = (int64_t)((until - mq_clock_steady_s()) * 1000);
@@ -294,7 +294,7 @@ mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
 	/* Removes the answer, or our request. */
 	if (rv == 0 && (found == what || *answer != MQ_STOP_NONE)) {
 		mq_command_plain(&c, "DEL");
-		layout->side->key(&c, run->queue, "stop");
+		layout->extra->key(&c, run->queue, "stop");
 		rv = mq_call_done(r, &c);
 	}
 	return rv;

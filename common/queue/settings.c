@@ -161,7 +161,7 @@ mq_settings_ask(
 	int i;
 
 	mq_command_plain(c, "HMGET");
-	layout->side->key(c, queue, "settings");
+	layout->extra->key(c, queue, "settings");
 	for (i = 0; i < MQ_SETTINGS; i++)
 		mq_command_str(c, field_of(i));
 }
@@ -205,7 +205,7 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 	int i;
 
 	mq_command_script(&c, &mq_script_set);
-	layout->side->key(&c, queue, mq_command_keys(&c));
+	layout->extra->key(&c, queue, mq_command_keys(&c));
 	for (i = 0; i < MQ_SETTINGS; i++)
 		if (t->text[i] != NULL)
 			mq_command_add(&c, "%s %s", field_of(i), t->text[i]);

@@ -139,7 +139,7 @@ mq_counts_parse(const redisReply *reply, size_t from, int64_t now_ms,
 }
 
 void
-mq_side_count(const struct mq_side *side, struct mq_command *c,
+mq_extra_count(const struct mq_extra_keys *extra, struct mq_command *c,
     const char *queue, const struct mq_counts *n)
 {
 	/* The order is that of struct mq_counts. */
@@ -152,9 +152,9 @@ mq_side_count(const struct mq_side *side, struct mq_command *c,
 
 	memcpy(v, n, sizeof(v));
 	mq_command_script(c, &mq_script_count);
-	side->key(c, queue, "counters");
-	if (side->exists != NULL)
-		side->key(c, queue, side->exists);
+	extra->key(c, queue, "counters");
+	if (extra->exists != NULL)
+		extra->key(c, queue, extra->exists);
 	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
 		snprintf(bucket, sizeof(bucket), "run_%zu", i - count);
 		if (v[i] != 0)
@@ -387,7 +387,7 @@ static const struct {
     [MQ_MINUTES] = {"minutes", 60, 60}, [MQ_HOURS] = {"hours", 3600, 48}};
 
 struct pass {
-	const struct mq_side *side;
+	const struct mq_extra_keys *extra;
 	struct mq_stats *stats;
 };
 
@@ -404,7 +404,7 @@ ask_to_note(void *arg, size_t i, struct mq_command *c)
 		age_s = age_s / 1000 < now_s ? now_s - age_s / 1000 : 0;
 	mq_command_script(c, &mq_script_note);
 	for (k = 0; k < MQ_PASTS; k++)
-		p->side->key(c, q->name, spans[k].key);
+		p->extra->key(c, q->name, spans[k].key);
 	mq_command_fmt(c, "%lld %lld %lld %lld %lld %lld %lld %lld %lld", now_s,
 	    q->ready, q->delayed, q->unacked, q->rejected, q->consumers, age_s,
 	    q->counted ? q->counts.published : -1,
@@ -421,7 +421,7 @@ mq_past_note(struct mq_redis *r, const struct mq_layout *layout,
     const char *const *queues, int count)
 {
 	struct mq_stats stats;
-	struct pass p = {layout->side, &stats};
+	struct pass p = {layout->extra, &stats};
 	struct mq_queue_stats *q, row;
 	int i, n = 0;
 
@@ -449,7 +449,7 @@ ask_past(void *arg, size_t i, struct mq_command *c)
 	const struct pass *p = arg;
 
 	mq_command_plain(c, "HVALS");
-	p->side->key(
+	p->extra->key(
 	    c, p->stats->queues[i / MQ_PASTS].name, spans[i % MQ_PASTS].key);
 }
 
@@ -497,7 +497,7 @@ int
 mq_past_ask(
     struct mq_redis *r, const struct mq_layout *layout, struct mq_stats *stats)
 {
-	struct pass p = {layout->side, stats};
+	struct pass p = {layout->extra, stats};
 
 	stats->past = true;
 	return mq_ask_each(

@@ -142,7 +142,7 @@ ask_to_count(void *arg, size_t i, struct mq_command *c)
 {
 	const struct rmq_cleaner *w = arg;
 
-	mq_side_count(&rmq_side, c, w->counts[i].queue, &w->counts[i].n);
+	mq_extra_count(&rmq_extra_keys, c, w->counts[i].queue, &w->counts[i].n);
 }
 
 /* Dead connections come first, which leaves fewer keys to look through, and makes their queues

@@ -154,7 +154,7 @@ const struct mq_right rmq_rights[] = {
     {0},
 };
 
-const struct mq_side rmq_side = {.key = rmq_key_queue,
+const struct mq_extra_keys rmq_extra_keys = {.key = rmq_key_queue,
     .claimable = "ready priority delayed",
     .watched = "ready priority delayed clock paused",
     .publisher = "publisher::",

@@ -58,7 +58,7 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
  * For commands without a script, a cluster, too, gets the real key of
  *
  *	names all-cleaning all-paused runs
- *				as of struct mq_side
+ *				as of struct mq_extra_keys
  *
  * and of C:KEY, a key of a connection; A:KEY, KEY itself, such as RMQ_QUEUES; and O:KEY, a key
  * of a queue, or of a connection (unless NULL) and a queue, in the other form: with {}, which

@@ -49,7 +49,7 @@ rmq_publish(
 	}
 	rmq_start(c, &rmq_script_publish, NULL, queue);
 	if (how->mark.publisher != NULL)
-		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
+		mq_extra_marks(&rmq_extra_keys, c, queue, how->mark.publisher);
 	else if (how->files != NULL)
 		rmq_key_queue(c, queue, "none");
 	if (how->files != NULL)
@@ -80,7 +80,7 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	    c, "%s %d", rmq_script_mark.text, rmq_script_mark.most_keys);
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
-	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
+	mq_extra_marks(&rmq_extra_keys, c, queue, how->mark.publisher);
 	rmq_keys(c, NULL, queue, "known settings");
 	mq_command_add(c, "%d %lld %d %s", how->mark.place, how->mark.before, n,
 	    c->cluster ? "" : queue);

@@ -256,7 +256,7 @@ count_rejected(struct cleaner *w, struct walk *k)
 	n->runs = n->crashed;
 	if (n->failed == 0 || w->how->dry_run)
 		return 0;
-	mq_side_count(&rsmq_side, &c, k->queue, n);
+	mq_extra_count(&rsmq_extra_keys, &c, k->queue, n);
 	(void)mq_call_done(w->round.r, &c);
 	return mq_redis_lost(w->round.r) ? -1 : 0;
 }

@@ -161,7 +161,7 @@ add_own(struct mq_command *c, const char *queue, const char *words)
 	rsmq_keys(c, "", queue, words);
 }
 
-const struct mq_side rsmq_side = {.key = add_own,
+const struct mq_extra_keys rsmq_extra_keys = {.key = add_own,
     .publisher = "publisher:",
     .exists = ":Q",
     .claimable = " ",

@@ -83,7 +83,7 @@ rsmq_publish(
 		when.kind = MQ_WHEN_IN;
 	rsmq_start(c, &rsmq_script_publish, NULL, queue);
 	if (how->mark.publisher != NULL)
-		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
+		mq_extra_marks(&rsmq_extra_keys, c, queue, how->mark.publisher);
 	if (how->realtime)
 		channel = realtime_channel(queue);
 	MQ_COMMAND_ARGV(c, rsmq_publish_argv, .name = mq_str(rsmq_bare(queue)),
@@ -218,7 +218,7 @@ rsmq_renew(const struct mq_session *s, int queue, struct mq_steps *to)
 	if (s->runs) {
 		c = mq_steps_add(to);
 		rsmq_ask(c, "EXPIRE runs", s->connection, s->queues[0]);
-		mq_command_int(c, MQ_SIDE_RUNNING_S);
+		mq_command_int(c, MQ_RUNNING_S);
 	}
 }
 
