@@ -5,12 +5,12 @@ local function may_be_sorted(element)
   return may_name(element, 'Mq-Priority') or may_name(element, 'Mq-From-Tick')
 end
 
--- Promotes up to max messages, or about room bytes, whose time or tick has come, with at most
--- spare bytes (nil: any number).  Returns how many, and what is left of room and spare; of
--- spare nil if the next message is longer.
-local function promote(q, max, room, spare)
-  local moved, lacks = 0, false
-  spare = spare or math.huge
+-- Promotes up to max messages, or about byte_budget bytes, whose time or tick has come, with at
+-- most copy_budget bytes (nil: any number).  Returns how many, and what is left of both; of
+-- copy_budget nil if the next message is longer.
+local function promote(q, max, byte_budget, copy_budget)
+  local moved, over_budget = 0, false
+  copy_budget = copy_budget or math.huge
   -- Keys of the wrong type are refused before anything has moved.
   call('LLEN', q.ready)
   call('ZCARD', q.priority)
@@ -18,15 +18,15 @@ local function promote(q, max, room, spare)
   local function from(low, high)
     -- Slices begin small: the next messages may be long.
     local size, n = 1, 1
-    while n > 0 and moved < max and room > 0 and not lacks do
+    while n > 0 and moved < max and byte_budget > 0 and not over_budget do
       local due = call('ZRANGEBYSCORE', q.delayed, low, high,
         'LIMIT', 0, math.min(size, max - moved))
       local plain = {}
       n = #due
       for i = 1, n do
-        spare = spare - #due[i]
-        if spare < 0 then
-          lacks, n = true, i - 1
+        copy_budget = copy_budget - #due[i]
+        if copy_budget < 0 then
+          over_budget, n = true, i - 1
           break
         end
       end
@@ -44,7 +44,7 @@ local function promote(q, max, room, spare)
         else
           plain[#plain + 1] = element
         end
-        room = room - #element
+        byte_budget = byte_budget - #element
       end
       if plain[1] then
         call('LPUSH', q.ready, unpack(plain))
@@ -57,8 +57,8 @@ local function promote(q, max, room, spare)
     end
   end
   from('-inf', now)
-  if tick > 0 and not lacks then
+  if tick > 0 and not over_budget then
     from(AT_TICK, AT_TICK + tick)
   end
-  return moved, room, not lacks and spare or nil
+  return moved, byte_budget, not over_budget and copy_budget or nil
 end
