@@ -116,13 +116,10 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 #define MQ_HEADER_ORIGIN "Mq-Orig-Id"
 
 enum {
-	MQ_TRAIT_OBEYED = 1
-	    << 0, /* scripts obey it: a plain LPUSH is not enough */
-	MQ_TRAIT_ORDER =
-	    1 << 1, /* they obey it, but only for its place in line */
-	MQ_TRAIT_LOCK =
-	    1 << 2, /* it may hold a lock, which is released at the end */
-	MQ_TRAIT_OWN = 1 << 3 /* the message's own: its duplicates have none */
+	MQ_TRAIT_OBEYED = 1 << 0, /* scripts obey the header: no plain LPUSH */
+	MQ_TRAIT_ORDER = 1 << 1,  /* scripts obey it as a place in line only */
+	MQ_TRAIT_LOCK = 1 << 2, /* the message may hold a lock until its end */
+	MQ_TRAIT_OWN = 1 << 3	/* duplicates do not have the header */
 };
 
 /* Whether a message has a header with one of these traits. */
