@@ -1,11 +1,11 @@
--- Numbers, counts and ages of a queue's messages.
+-- Numbers, counts and ages of the messages of queues.
 --
--- KEYS ready rejected counters priority delayed clock paused [outgoing]
+-- KEYS | (ready rejected counters priority delayed clock paused)...
 -- ARGV field...
 -- REPLY ready_n priority_n rejected_n delayed_n line_n outgoing_n pause_ms now_ms tick header
 --      since_ms due_ms value...
 --
---   outgoing   on a cluster only
+--   paused     on a cluster, outgoing is one key more, behind those of a single queue
 --   field      of the counters
 --   *_n        messages in ready, priority, rejected, delayed (line_n: in line), outgoing
 --   pause_ms   the pause as PTTL has it
@@ -15,7 +15,9 @@
 --   since_ms   since when the oldest message of priority has been there, unix milliseconds,
 --              or ''
 --   due_ms     when the next delayed message is due, unix milliseconds, or ''
---   reply      or the keys of a wrong type; or 0, on a cluster, if none of the keys exists
+--   value      missing if nothing was counted
+--   reply      of each queue; or its keys of a wrong type; or 0, on a cluster, if none of the
+--              keys exists
 --
 -- For since_ms, the first message of each score is looked at (see lib/place.lua), the lowest
 -- priority first, as that waits longest; at most 200 scores.  Changes nothing.
@@ -24,8 +26,9 @@
 -- include wrong
 
 local call = redis.call
+local outgoing = #KEYS % each_ready == 1 and KEYS[#KEYS]
 
-local function header()
+local function header(ready)
   local element = call('LINDEX', ready, -1)
   local stop = element:sub(1, 5) == '\255\0\190\190J'
     and element:sub(1, 65536):find('\n', 6, true)
@@ -46,7 +49,7 @@ local function came_us(member)
   return tonumber(member:sub(8, 17), 36)
 end
 
-local function since()
+local function since(priority)
   local us, high = 1e16, '+inf'
   for _ = 1, 200 do
     local score = call('ZREVRANGEBYSCORE', priority, high, '-inf', 'WITHSCORES',
@@ -60,29 +63,35 @@ local function since()
   return us < 1e16 and string.format('%.0f', us / 1000) or ''
 end
 
-return unless_wrong(function()
+local function facts(ready, rejected, counters, priority, delayed, clock, paused)
   -- Without outgoing, on one server, the caller knows that keys exist.
   if outgoing and call('EXISTS', unpack(KEYS)) == 0 then
     return 0
   end
   local reply = { call('LLEN', ready), 0, call('LLEN', rejected), 0, 0, 0, -2, 0, '', '', '',
-    '', unpack(call('HMGET', counters, unpack(ARGV))) }
+    '' }
   if reply[READY_N] > 0 then
-    reply[HEADER] = header()
+    reply[HEADER] = header(ready)
   end
   if outgoing then
     local time = call('TIME')
     reply[NOW_MS] = time[1] * 1000 + math.floor(time[2] / 1000)
   end
-  -- Most queues have none of these keys.
-  if call('EXISTS', priority, delayed, clock, paused, outgoing or paused) == 0 then
+  -- Most queues have none of these keys, or only counters.
+  local n = call('EXISTS', counters, priority, delayed, clock, paused, outgoing or paused)
+  local values = n > 0 and call('HMGET', counters, unpack(ARGV)) or {}
+  for i = 1, #values do
+    n = n == 1 and values[i] and 0 or n
+    reply[DUE_MS + i] = values[i]
+  end
+  if n == 0 then
     return reply
   end
   reply[OUTGOING_N] = outgoing and call('HLEN', outgoing) or 0
   reply[PRIORITY_N], reply[DELAYED_N] = call('ZCARD', priority), call('ZCARD', delayed)
   reply[PAUSE_MS], reply[TICK] = call('PTTL', paused), call('GET', clock) or ''
   if reply[PRIORITY_N] > 0 then
-    reply[SINCE_MS] = since()
+    reply[SINCE_MS] = since(priority)
   end
   if reply[DELAYED_N] > 0 then
     -- Scores of delayed are explained in mq-layout(7).
@@ -91,4 +100,14 @@ return unless_wrong(function()
     reply[DUE_MS] = tonumber(first) < 2 ^ 50 and first or ''
   end
   return reply
-end, { 'LLEN', 'LLEN', 'HLEN', 'ZCARD', 'ZCARD', 'GET', 'TTL', 'HLEN' })
+end
+
+local replies, uses = {}, { 'LLEN', 'LLEN', 'HLEN', 'ZCARD', 'ZCARD', 'GET', 'TTL', 'HLEN' }
+for i = first_ready, #KEYS - (outgoing and 1 or 0), each_ready do
+  local keys = { unpack(KEYS, i, i + each_ready - 1) }
+  keys[#keys + 1] = outgoing or nil
+  replies[#replies + 1] = unless_wrong(function()
+    return facts(unpack(keys))
+  end, keys, uses)
+end
+return replies

@@ -71,5 +71,5 @@ local function look()
   return reply
 end
 
-return all and unless_wrong(look,
+return all and unless_wrong(look, KEYS,
   { 'ZCARD', 'HLEN', 'HLEN', 'HLEN', 'ZCARD', 'TTL', 'HLEN' }) or look()
