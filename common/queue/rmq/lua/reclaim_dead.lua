@@ -9,34 +9,32 @@
 --   rejected  and the keys behind it, of a consumer of these tools
 --   notify    and notified, of a notice (see lib/notices.lua)
 --   name      of the queue
---   dry       '1' to change nothing and only count
---   share     how many messages this step may move (and 2 KiB for each)
+--   dry       '1': change nothing, only count
+--   share     messages that this step may move (and 2 KiB for each)
 --   attempts  of a consumer of these tools, how many runs a message may have by default
---   from      how many of the oldest messages were looked at before
---   slots, host, limit, listener  the slots, host, attempts and notify of its info; '': none
---   told      the queue that hears of rejected messages ('': none), if the caller knows it
---   reply {left, returned, crashed, rejected, 1 if the connection was unlisted, how many of
---         the oldest were looked at, 1 if the step has moved all that it may}; with nothing
---         done, left is -1 when the heartbeat is there again, and -2 when the queue has
---         keys in the form for a cluster: only a cleaner of that form finds the messages
---         there, by what is listed here.  Or the name of a queue, and nothing done: the
---         caller has to give the keys of a notice for it, or ''.
+--   from      number of the oldest messages that earlier steps looked at
+--   slots, host, limit, listener  slots, host, attempts and notify of the info; '': none
+--   told      the queue for notices of rejected messages ('': none), if the caller knows it
+--   reply {left, returned, crashed, rejected, 1 if the connection was unlisted, number of the
+--         oldest messages looked at, 1 if the step has moved its share}; with nothing done,
+--         left is -1 if the heartbeat is back, and -2 if the queue has keys in the form for a
+--         cluster: only a cleaner of that form finds the messages there, by the names listed
+--         here.  Or the name of a queue, and nothing done: `told` must be that, with the keys
+--         of a notice for it, or ''.
 --
 -- The `slots` oldest messages may have been running.  The others go back to the front of
 -- ready, or of their priority or tick, newest first, so that the oldest ends up in front.
--- Then the oldest follow: each gets a header with one attempt more.  The ones without a
--- run left go to the newest end of rejected before that, the oldest first.  When none is
--- left, the connection does not have the queue any more, and is forgotten if that was its
--- last.
+-- Messages without a run left go to the newest end of rejected, the oldest first.  Then the
+-- rest of the oldest go back, with one attempt more in their headers.  If none is left, the
+-- connection does not have the queue any more, and is removed if that was its last.
 --
 -- Messages that may have been running are found by their number, so none of them leaves
--- before the others have gone.  A consumer that waits shall know of the crash before it
--- runs what was behind.  So all go in one step if possible, and a step that has less than
--- its share because of others leaves a long list for later.
+-- before the others have gone.  A waiting consumer must know of the crash before it runs
+-- messages behind.  So all go in one step if possible, and a step that has a small share,
+-- because of other steps, leaves a long list for later.
 --
--- A crash between two calls leaves connection and queue listed, and the rest of the
--- messages unacked: the next cleaner goes on from there.  Each message is, and its
--- locks are, as before or as after.
+-- A crash between two calls leaves connection and queue listed, and the rest of the messages
+-- unacked: the next cleaner goes on.  Each message, and its locks, are as before or as after.
 
 -- include asking
 
@@ -44,14 +42,14 @@ local call, ready = redis.call, q.ready
 dry, share, from = dry == '1', tonumber(share), tonumber(from or 0)
 local RUNS, bytes = 1000000, 2048 * share
 
--- A number in a text, at most max; 0 if the text is none.
+-- A number in a text, at most max; 0 if the text has none.
 local function count(text, max)
   return type(text) == 'string' and text:find('^%d+$')
     and math.min(tonumber(text), max) or 0
 end
 
--- Returns up to max messages, the newest first, and stops before one that asks for a key,
--- a group or a place in line.
+-- Gives back up to max messages, the newest first, and stops before one with options; returns
+-- how many.
 local function give_back_plain(max)
   local moved = 0
   while moved < max and bytes > 0 do
@@ -66,9 +64,9 @@ local function give_back_plain(max)
   return moved
 end
 
--- Moves any messages, and those that crashed: returns how many went back, how many of them
--- with a new header, and how many were rejected.  Most steps do not need this function, and
--- take less time than defining what is in it.
+-- Moves messages with any options, and crashed ones; returns how many went back, how many of
+-- them with a new header, and how many were rejected.  Most steps do not need this function,
+-- and take less time than it takes to define the functions in it.
 local function move_any(others, crashed)
 -- include place
 -- include give_back
@@ -97,7 +95,7 @@ local function move_any(others, crashed)
     return SIGNATURE .. '{' .. write_headers(headers) .. '}\n'
   end
 
-  -- As of mq-layout(7): the time, and what is nowhere else.
+  -- An id as in mq-layout(7): the time, and characters that differ.
   local function new_id()
     serial = serial + 1
     local us, id = now_us, redis.sha1hex(now_us .. unacked .. serial):sub(1, 22)
@@ -114,7 +112,7 @@ local function move_any(others, crashed)
       >= (own > 0 and math.min(own, limit) or limit)
   end
 
-  -- The header of a message whose consumer died while it ran, and why it is there.
+  -- The header of a message whose consumer died during its run, and the reason.
   local function after_crash(headers)
     local id, attempt = value(headers, 'Mq-Id'), count(value(headers, 'Mq-Attempt'), RUNS) + 1
     local why = note_crash(headers, now, attempt, is_last(headers), host_member())
@@ -141,7 +139,7 @@ local function move_any(others, crashed)
     local header, why = after_crash(headers)
     local moved, mark = header .. payload, redis.sha1hex(now_us .. unacked)
     call('LPUSH', rejected, moved)
-    -- By its place, as equal ones may be there; no element is equal to the mark.
+    -- The message leaves by its place, as equal ones may be there.
     call('LSET', unacked, at, mark)
     call('LREM', unacked, at, mark)
     leave(q, options(element), 'done')
@@ -151,8 +149,8 @@ local function move_any(others, crashed)
     end
   end
 
-  -- Rejects those without a run left, or counts them: how many, of how many that may have
-  -- been running.
+  -- Rejects, or in a dry run counts, messages without a run left among the `last` oldest;
+  -- returns how many, and how many of the oldest are left.
   local function reject_exhausted(last)
     local out = 0
     while from < last and not is_enough() do
@@ -172,8 +170,8 @@ local function move_any(others, crashed)
     return out, last
   end
 
-  -- The newest goes first: how many went back, how many of them with a new header, and how
-  -- many were rejected after all, as another cleaner had moved some.
+  -- Gives back n crashed messages, the newest first; returns how many went back, how many of
+  -- them with a new header, and how many were rejected, if another cleaner had moved some.
   local function give_back_crashed(n)
     local back, crashed, out = 0, 0, 0
     while back + out < n and not is_enough() do
@@ -208,7 +206,7 @@ local function move_any(others, crashed)
   if dry then
     return 0, 0, (reject_exhausted(crashed))
   end
-  -- Changes nothing, and is refused where it would be later.
+  -- LTRIM changes nothing; it is refused, if at all, before any message moves.
   call('LTRIM', unacked, 0, -1)
   local moved = give_back_newest(q, unacked, others)
   local back, changed, out, late, last = 0, 0, 0, 0, nil
@@ -224,7 +222,7 @@ local function move_any(others, crashed)
 end
 
 local ttl = call('PTTL', heartbeat)
--- A lease by receipt is over before its key; see extend.lua.
+-- A lease by receipt ends 500 ms before its key; see extend.lua.
 if ttl > 0 and not (ttl < 500 and info and call('HEXISTS', info, 'lease') == 1) then
   return { -1, 0, 0, 0, 0, 0, 0 }
 end
@@ -253,13 +251,14 @@ if dry then
   end
   return { crashed - from, back - out, 0, out, 0, from, crashed > from and 1 or 0 }
 end
--- Steps of other connections are under way: this list is left to a step that goes alone.
+-- While other steps are under way, a long list is left to a step that goes alone.
 if left + 4 * crashed > share and share < 500 then
   return { left, 0, 0, 0, 0, from, 1 }
 end
--- Needs no memory; see claim.lua.
+-- DEL needs no memory; see claim.lua.
 call('DEL', consumers)
--- On a cluster the cleaner does this next, before the connection forgets the queue.
+-- On a cluster, the cleaner lists the queue next, before it takes the queue from the
+-- connection.
 if known == 'rmq::queues' then
   call('SADD', known, name)
 end
