@@ -17,7 +17,7 @@ static const char usage[] =
     "\n"
     "attempts=N  backoff=MIN..MAX  timeout=DUR  retry-on=err  slots=N\n"
     "rate-shared=N/s[:BURST]  push=QUEUE  notify=QUEUE  keep=DUR\n"
-    "max-length=N[:HIGH]\n"
+    "max-length=N[:HIGH]  group-slots=N\n"
     "With -L rsmq, also: vt=DUR  delay=DUR  maxsize=N\n"
     "\n";
 
@@ -93,6 +93,8 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 	struct mq_settings one = MQ_SETTINGS_NONE;
 	char *kept;
 
+	if (strcmp(mq_setting_list[which].name, "group-slots") == 0)
+		mq_option_needs(&s->shared, "group-slots", MQ_HAS_GROUPS);
 	if (*value == '\0')
 		return mq_xstrdup(value);
 	forbid(!mq_setting_parse(&one, which, value, false), "%s: must be %s",

@@ -14,7 +14,8 @@ enum setting {
 	PUSH,
 	NOTIFY,
 	KEEP,
-	MAX_LENGTH
+	MAX_LENGTH,
+	GROUP_SLOTS
 };
 
 const struct mq_setting mq_setting_list[MQ_SETTINGS] = {
@@ -27,7 +28,8 @@ const struct mq_setting mq_setting_list[MQ_SETTINGS] = {
     [PUSH] = {"push", "the name of a queue"},
     [NOTIFY] = {"notify", "the name of a queue"},
     [KEEP] = {"keep", "a duration, as 1h"},
-    [MAX_LENGTH] = {MQ_MAX_LENGTH, "a number of messages, or two, N:HIGH"}};
+    [MAX_LENGTH] = {MQ_MAX_LENGTH, "a number of messages, or two, N:HIGH"},
+    [GROUP_SLOTS] = {"group-slots", "a number from 1 to 32"}};
 
 /* In the hash of the queue: the rate has its first name there. */
 static const char *
@@ -99,6 +101,8 @@ bool
 mq_setting_parse(
     struct mq_settings *s, int which, const char *value, bool stored)
 {
+	int ignored;
+
 	switch ((enum setting)which) {
 	case ATTEMPTS:
 		return parse_number(
@@ -123,6 +127,9 @@ mq_setting_parse(
 		return mq_duration_parse(value, &s->keep_ms) == 0;
 	case MAX_LENGTH:
 		return is_max_length(value);
+	case GROUP_SLOTS:
+		return parse_number(
+		    value, stored, MQ_GROUP_SLOTS_MAX, &ignored);
 	}
 	return false;
 }
@@ -206,6 +213,8 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 
 	mq_command_script(&c, &mq_script_set);
 	layout->extra->key(&c, queue, mq_command_keys(&c));
+	if (t->text[GROUP_SLOTS] != NULL)
+		layout->extra->key(&c, queue, "locks");
 	for (i = 0; i < MQ_SETTINGS; i++)
 		if (t->text[i] != NULL)
 			mq_command_add(&c, "%s %s", field_of(i), t->text[i]);

@@ -5,7 +5,8 @@
 
 #include "queue.h"
 
-#define MQ_SLOTS_MAX 1000 /* most messages that one consumer runs at once */
+#define MQ_SLOTS_MAX	   1000 /* most messages that one consumer runs at once */
+#define MQ_GROUP_SLOTS_MAX 32	/* of a group, over all consumers */
 
 /* -1, or NULL: not set. */
 struct mq_settings {
@@ -26,7 +27,7 @@ struct mq_settings {
 	}
 
 /* All settings, in the order of outputs. */
-enum { MQ_SETTINGS = 10 };
+enum { MQ_SETTINGS = 11 };
 struct mq_setting {
 	const char *name, *form; /* form: of a value, for people */
 };
@@ -40,7 +41,8 @@ void mq_setting_texts_free(struct mq_setting_texts *);
 
 /* Parses one value.  False: the value is invalid, and nothing has changed.  stored: another
  * program may have stored it, and a number that is too high counts as the highest.  A queue's
- * name is borrowed, and not checked; a max-length, which scripts enforce, is only checked. */
+ * name is borrowed, and not checked; what scripts enforce, max-length and group-slots, is only
+ * checked. */
 bool mq_setting_parse(
     struct mq_settings *, int which, const char *value, bool stored);
 /* Replaces the settings that `over` sets; names are borrowed. */

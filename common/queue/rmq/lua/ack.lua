@@ -104,17 +104,25 @@ for i = 1, #acked do
     keys[#keys + 1] = w
   end
 end
+lines[#lines + 1] = lines[1] and 's'
 local holders = lines[1] and call('HMGET', q.locks, unpack(lines)) or {}
+local _, most = slot_limits(holders[#lines])
 local taken, members, ready = {}, {}, {}
-for i = 1, #holders do
-  local turn = holder(holders[i]) == of[i].id and turn_of(q, of[i].line)
+for i = 1, #of do
+  local turns
+  if most > 1 then
+    turns = turns_after(q, of[i])
+  elseif holder(holders[i]) == of[i].id then
+    turns = turns_of(q, of[i].line, { holders[i] }, 1, 1)
+  end
+  local turn = most == 1 and turns and turns[1]
   local v = turn and turn.v
-  if turn and turn.member and v.due <= now and not v.tick and v.priority == 0 then
+  if turn and v.due <= now and not v.tick and v.priority == 0 then
     local n = #ready + 1
     taken[2 * n - 1], taken[2 * n] = lines[i], held_by(v.id or '')
     members[n], ready[n] = turn.member, turn.element
-  elseif turn then
-    begin_turn(q, turn)
+  elseif turns then
+    begin_turns(q, turns)
   end
 end
 if ready[1] then

@@ -95,14 +95,13 @@ local function see(element, place, line)
     note_late(q, w)
   end
   -- A rejected message holds no group.
-  if group and where ~= 'rejected' and call('HEXISTS', q.locks, 'g' .. group) == 0 then
-    if line then
-      names[#names + 1] = 'g' .. line
-    else
-      missing = missing + 1
-      if not dry then
-        take_group(q, group, w.id)
-      end
+  if group and line and turns_of(q, line, slots_of(q, line))[1] then
+    names[#names + 1] = 'g' .. line
+  elseif group and not line and where ~= 'rejected'
+      and call('HEXISTS', q.locks, 'g' .. group) == 0 then
+    missing = missing + 1
+    if not dry then
+      take_slot(q, slot_field(group, 1), w.id)
     end
   end
   return work <= 0

@@ -54,7 +54,7 @@ local tick = clock(q)
 local function space(w)
   local in_line = call('ZCOUNT', q.delayed, IN_LINE, '+inf')
   local high = w and w.priority > 0
-  local joins = w and w.line and call('HEXISTS', q.locks, 'g' .. w.line) == 1
+  local joins = w and w.line and not slot_for(q, w)
   if not joins and (due > now or w and w.tick and w.tick > tick) then
     local max = tonumber(high and limits[4] or limits[3])
     return max and max - call('ZCARD', q.delayed) + in_line
@@ -77,7 +77,7 @@ end
 -- Messages that are alike and hold no lock need only one command for one key.
 if not alike or holds then
   need(q.locks, 'LPUSH', 'ZADD', 'HGET', 'HSET', 'HDEL', 'HRANDFIELD', 'SET',
-    'HEXISTS', 'ZCOUNT')
+    'HEXISTS', 'ZCOUNT', 'ZRANGEBYSCORE')
 end
 if join ~= '' then
   need(q.delayed, 'ZRANGEBYSCORE')

@@ -8,7 +8,7 @@
 --          others anew; the old bounds stay in E and T
 --          'end': that census has seen all messages
 --   dry    '1': change nothing
---   field  of a lock, and its value ('' for a group without a holder that has messages in
+--   field  of a lock, and its value ('' for a group with a free slot and messages in
 --          line).  A lock that has another value now is left alone; see census.c
 --   reply  'free': number of locks released; else 1
 --
@@ -38,10 +38,18 @@ elseif how == 'end' then
 end
 for i = first_field, #ARGV, each_field do
   local field, value = unpack(ARGV, i, i + 1)
-  if (call('HGET', q.locks, field) or '') == value then
+  local line, n = field:match('^g(' .. ('%x'):rep(13) .. ')(%x*)$')
+  local is_free = value == '' or call('HGET', q.locks, field) == value
+  local turns
+  if is_free and line then
+    local slots, limit = slots_of(q, line)
+    turns = turns_of(q, line, slots, limit, value ~= '' and (tonumber(n, 16) or 1))
+    is_free = turns[1] or turns.freed
+  end
+  if is_free then
     released = released + 1
-    if not dry and field:sub(1, 1) == 'g' then
-      begin_turn(q, turn_of(q, field:sub(2)))
+    if not dry and line then
+      begin_turns(q, turns)
     elseif not dry then
       call('HDEL', q.locks, field)
     end

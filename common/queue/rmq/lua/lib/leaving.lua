@@ -9,7 +9,7 @@ local serial = 0
 
 -- Checks the rights for leave().
 local function need_leave(q)
-  need(q.locks, 'HGET', 'HSET', 'HDEL', 'ZRANGEBYSCORE', 'GET', 'ZADD', 'LPUSH',
+  need(q.locks, 'HGET', 'HMGET', 'HSET', 'HDEL', 'ZRANGEBYSCORE', 'GET', 'ZADD', 'LPUSH',
     'ZREM')
 end
 
@@ -51,8 +51,36 @@ local function held_by(id)
   return string.format('%s %.0f', id, now_us)
 end
 
-local function take_group(q, line, id)
-  call('HSET', q.locks, 'g' .. line, held_by(id))
+-- Of each group so many messages may be in flight as it has slots, by the setting
+-- group-slots.  The lock of the first one is g<group>, that of slot N has N behind that, in two
+-- hex digits.  The field s has the limit, and the highest one ever, up to which there may be
+-- locks.  If one is free, so are those behind it; but older programs free the first only.
+local function slot_field(line, n)
+  return 'g' .. line .. (n > 1 and string.format('%02x', n) or '')
+end
+
+local function slot_limits(text)
+  local limit, most = (text or ''):match('^(%d+) (%d+)$')
+  return tonumber(limit) or 1, tonumber(most) or 1
+end
+
+-- The locks of a group's slots, and how many may be taken.
+local function slots_of(q, line)
+  local held, fields = call('HMGET', q.locks, 'g' .. line, 's'), {}
+  local limit, most = slot_limits(held[2])
+  if most == 1 then
+    return { held[1] }, 1
+  end
+  for n = 1, most do
+    fields[n] = slot_field(line, n)
+  end
+  return call('HMGET', q.locks, unpack(fields)), limit
+end
+
+local function take_slot(q, field, id)
+  local held = held_by(id)
+  call('HSET', q.locks, field, held)
+  return held
 end
 
 -- If another message here has the same id, a message gets a new id, of the same age, and
@@ -120,45 +148,81 @@ local function unlock(q, w, when)
   end
 end
 
--- The turn of the next message in line for a group; without a message, the group becomes free.
-local function turn_of(q, line)
+-- The first messages in line for a group, up to n.
+local function first_in_line(q, line, n)
   local score = string.format('%.0f', IN_LINE + tonumber(line, 16))
-  local member =
-    call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, 1)[1]
-  local element = member and member:sub(33)
-  local v = member and options(element) or { priority = 0, due = 0 }
-  return { line = line, member = member, element = element, v = v }
+  return n > 0 and call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, n) or {}
 end
 
-local function begin_turn(q, turn)
-  local v, member = turn.v, turn.member
-  if not member then
-    call('HDEL', q.locks, 'g' .. turn.line)
-    return
+-- The turns of the next messages in line for a group, one for each slot that may be taken.
+-- freed: a slot that becomes free before, if any.
+local function turns_of(q, line, slots, limit, freed)
+  local free = limit
+  for n = 1, #slots do
+    slots[n] = n ~= freed and slots[n]
+    free = free - (slots[n] and 1 or 0)
   end
-  need(q.delayed, 'ZREM')
-  take_group(q, turn.line, v.id or '')
-  if v.due > now then
-    call('ZADD', q.delayed, v.due, member)
-  else
-    place(q, turn.element, v)
-    call('ZREM', q.delayed, member)
+  local turns = { line = line, slots = slots, freed = freed }
+  for i, member in ipairs(first_in_line(q, line, free)) do
+    local element = member:sub(33)
+    turns[i] = { member = member, element = element,
+      v = options(element) or { priority = 0, due = 0 } }
+  end
+  return turns
+end
+
+-- Frees a slot: the last lock takes its place.
+local function free_slot(q, line, slots, n)
+  local last = #slots
+  while last > n and not slots[last] do
+    last = last - 1
+  end
+  if last > n then
+    call('HSET', q.locks, slot_field(line, n), slots[last])
+  end
+  call('HDEL', q.locks, slot_field(line, last))
+end
+
+local function begin_turns(q, turns)
+  local slots, n = turns.slots, 1
+  for i = 1, #turns do
+    local v, member = turns[i].v, turns[i].member
+    need(q.delayed, 'ZREM')
+    while slots[n] do
+      n = n + 1
+    end
+    slots[n] = take_slot(q, slot_field(turns.line, n), v.id or '')
+    if v.due > now then
+      call('ZADD', q.delayed, v.due, member)
+    else
+      place(q, turns[i].element, v)
+      call('ZREM', q.delayed, member)
+    end
+  end
+  if turns.freed and not slots[turns.freed] then
+    free_slot(q, turns.line, slots, turns.freed)
   end
 end
 
--- The turn that begins when a message leaves; false unless the message holds its group.
-local function turn_after(q, w)
-  return own(q, 'g', w.line, w) and turn_of(q, w.line)
+-- The turns that begin when a message leaves; false unless the message holds its group.
+local function turns_after(q, w)
+  local slots, limit = slots_of(q, w.line)
+  for n = 1, #slots do
+    if holder(slots[n]) == w.id then
+      return turns_of(q, w.line, slots, limit, n)
+    end
+  end
+  return false
 end
 
 -- Frees the locks of a message that has left its queue.  when: 'done' (or rejected), or
--- 'vanish' if it was never run.  turn: turn_after(), if the caller has it.
-local function leave(q, w, when, turn)
-  if w and w.line and turn == nil then
-    turn = turn_after(q, w)
+-- 'vanish' if it was never run.  turns: turns_after(), if the caller has it.
+local function leave(q, w, when, turns)
+  if w and w.line and turns == nil then
+    turns = turns_after(q, w)
   end
-  if turn then
-    begin_turn(q, turn)
+  if turns then
+    begin_turns(q, turns)
   end
   if w and w.key then
     unlock(q, w, when)

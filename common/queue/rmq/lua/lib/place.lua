@@ -48,6 +48,46 @@ local function note_late(q, w)
   note_bound(q, 't', w.last_tick)
 end
 
+-- How many slots a group may take, and at most has had.
+local limits = {}
+local function limits_of(q)
+  limits[q.locks] = limits[q.locks] or { slot_limits(call('HGET', q.locks, 's') or nil) }
+  return unpack(limits[q.locks])
+end
+
+-- The lock of the first slot of a message's group, and the field of the slot that the message
+-- holds itself, if any.
+local function look_at_slots(q, w)
+  local held = w.line and call('HGET', q.locks, 'g' .. w.line)
+  if held and holder(held) == w.id then
+    return held, slot_field(w.line, 1)
+  end
+  for n = 2, held and select(2, limits_of(q)) or 1 do
+    if own(q, '', slot_field(w.line, n), w) then
+      return held, slot_field(w.line, n)
+    end
+  end
+  return held
+end
+
+-- The field of the slot that a message may take, its own or a free one; nil: it has to stand in
+-- line.
+local function slot_for(q, w)
+  local held, slot = look_at_slots(q, w)
+  if slot or not held then
+    return slot or slot_field(w.line, 1)
+  end
+  local limit = limits_of(q)
+  if first_in_line(q, w.line, limit - 1)[1] then
+    return nil
+  end
+  for n = 2, limit do
+    if call('HEXISTS', q.locks, slot_field(w.line, n)) == 0 then
+      return slot_field(w.line, n)
+    end
+  end
+end
+
 -- If a message goes any way but from delayed to ready to unacked, a census may miss it; so its
 -- locks are written anew, which a census then leaves alone (see census.c), and before the
 -- message moves: a refusal has moved nothing.
@@ -56,8 +96,9 @@ local function refresh_locks(q, w)
     return
   end
   note_late(q, w)
-  if own(q, 'g', w.line, w) then
-    take_group(q, w.line, w.id)
+  local _, slot = look_at_slots(q, w)
+  if slot then
+    take_slot(q, slot, w.id)
   end
   local held = own(q, 'k', w.key, w)
   if held then
@@ -67,7 +108,7 @@ end
 
 -- Whether a message with the same id holds the group or the key here.
 local function is_copy(q, w)
-  local held = own(q, 'g', w.line, w)
+  local _, held = look_at_slots(q, w)
   if not held then
     held = own(q, 'k', w.key, w)
     -- A key that is kept for a time outlives its message.
@@ -125,13 +166,13 @@ local function admit(q, element, w, due, unique, first)
   end
   if w and w.line then
     -- A message takes its group if that is free, or stands in line.
-    local held = call('HGET', q.locks, 'g' .. w.line)
-    if held and holder(held) ~= w.id then
+    local slot = slot_for(q, w)
+    if not slot then
       call('ZADD', q.delayed, IN_LINE + tonumber(w.line, 16),
         in_order() .. element)
       return
     end
-    take_group(q, w.line, w.id)
+    take_slot(q, slot, w.id)
   end
   if due > now then
     call('ZADD', q.delayed, due, unique .. element)

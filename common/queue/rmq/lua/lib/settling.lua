@@ -7,7 +7,7 @@
 local w = options(element)
 local moved = header .. element:sub(offset + 1)
 local v = header == '' and w or options(moved)
-local turn
+local turns
 
 -- Causes any refusal before the first change.  False: the element is not in unacked.
 local function may_settle()
@@ -25,12 +25,13 @@ local function may_settle()
   if w and w.line and how == 'push' then
     check_types(q)
   elseif w and w.line and how ~= 'front' and how ~= 'again' then
-    turn = turn_after(q, w)
-    if turn and turn.member then
+    turns = turns_after(q, w)
+    for i = 1, turns and #turns or 0 do
+      local v = turns[i].v
       call('LLEN', q.ready)
-    end
-    if turn and turn.member and (turn.v.tick or turn.v.priority ~= 0) then
-      check_types(q)
+      if v.tick or v.priority ~= 0 then
+        check_types(q)
+      end
     end
   end
   return true
@@ -69,7 +70,7 @@ local function put()
   remove(unacked, element, 1)
   make_known(how == 'push' and to.priority and to or q, known)
   if how ~= 'front' and how ~= 'again' then
-    leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
+    leave(q, w, how == 'expire' and 'vanish' or 'done', turns)
   elseif v and v.key and v.unique == 'queued' then
     lock(q, v, false, how == 'again' and delay > 0 and now + delay)
   end
@@ -84,6 +85,6 @@ local function settle()
   if remove(unacked, element, 1) == 0 then
     return 0
   end
-  leave(q, w, 'done', turn)
+  leave(q, w, 'done', turns)
   return 1
 end
