@@ -25,6 +25,7 @@
 
 -- include place
 -- include cursor
+-- include headers
 
 dry, ascends = dry == '1', ascends == '1'
 local waits = q[where] ~= nil
@@ -33,27 +34,15 @@ local is_list = not waits or where == 'ready'
 local tick = not dry and clock(q)
 local work, missing, names = 1000, 0, {}
 
--- The element with the header Mq-Error, in place of an earlier one.
+-- Other programs cannot read a header that cannot be parsed, so that stays as it is.
 local function with_error(element, why)
   local stop = element:find('\n', 6, true)
-  local head, from = element:sub(1, stop), nil
-  why = '"Mq-Error":["' .. why .. '"]'
-  local start, at = head:find('"Mq%-Error" *: *%[')
-  if not start then
-    from = head:find('{', 6, true)
-    return head:sub(1, from) .. why .. ',' .. element:sub(from + 1)
+  local headers = parse_headers(element:sub(6, stop))
+  if not headers then
+    return element
   end
-  local quoted = false
-  repeat
-    at = at + 1
-    local c = head:sub(at, at)
-    if quoted and c == '\\' then
-      at = at + 1
-    elseif c == '"' then
-      quoted = not quoted
-    end
-  until c == '' or c == ']' and not quoted
-  return head:sub(1, start - 1) .. why .. element:sub(at + 1)
+  headers['Mq-Error'] = { why }
+  return element:sub(1, 5) .. '{' .. write_headers(headers) .. '}' .. element:sub(stop)
 end
 
 -- The attachments of a message and its id, if the message has any.
