@@ -55,36 +55,36 @@ local function limits_of(q)
   return unpack(limits[q.locks])
 end
 
--- The lock of the first slot of a message's group, and the field of the slot that the message
--- holds itself, if any.
-local function look_at_slots(q, w)
-  local held = w.line and call('HGET', q.locks, 'g' .. w.line)
-  if held and holder(held) == w.id then
-    return held, slot_field(w.line, 1)
-  end
-  for n = 2, held and select(2, limits_of(q)) or 1 do
-    if own(q, '', slot_field(w.line, n), w) then
-      return held, slot_field(w.line, n)
+-- The number of the slot that a message holds, and its lock; or of the first free one; or
+-- nothing, if all are held by others.
+local function find_slot(q, w)
+  local n, most = 1, 1
+  while n <= most do
+    local held = call('HGET', q.locks, slot_field(w.line, n))
+    if not held or holder(held) == w.id then
+      return n, held
     end
+    if n == 1 then
+      most = select(2, limits_of(q))
+    end
+    n = n + 1
   end
-  return held
+end
+
+-- The field of the slot that a message holds, or nil.
+local function own_slot(q, w)
+  if w.line then
+    local n, held = find_slot(q, w)
+    return held and slot_field(w.line, n)
+  end
 end
 
 -- The field of the slot that a message may take, its own or a free one; nil: it has to stand in
 -- line.
 local function slot_for(q, w)
-  local held, slot = look_at_slots(q, w)
-  if slot or not held then
-    return slot or slot_field(w.line, 1)
-  end
-  local limit = limits_of(q)
-  if first_in_line(q, w.line, limit - 1)[1] then
-    return nil
-  end
-  for n = 2, limit do
-    if call('HEXISTS', q.locks, slot_field(w.line, n)) == 0 then
-      return slot_field(w.line, n)
-    end
+  local n, held = find_slot(q, w)
+  if n and (n == 1 or held or n <= limits_of(q) and not first_in_line(q, w.line, 1)[1]) then
+    return slot_field(w.line, n)
   end
 end
 
@@ -96,7 +96,7 @@ local function refresh_locks(q, w)
     return
   end
   note_late(q, w)
-  local _, slot = look_at_slots(q, w)
+  local slot = own_slot(q, w)
   if slot then
     take_slot(q, slot, w.id)
   end
@@ -108,7 +108,7 @@ end
 
 -- Whether a message with the same id holds the group or the key here.
 local function is_copy(q, w)
-  local _, held = look_at_slots(q, w)
+  local held = own_slot(q, w)
   if not held then
     held = own(q, 'k', w.key, w)
     -- A key that is kept for a time outlives its message.
