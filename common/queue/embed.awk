@@ -200,6 +200,7 @@ function add_line(line,    path, of, found) {
 		if (line ~ /@OBEYED@/)
 			sub(/@OBEYED@/, obeyed_pattern(), line)
 		note_words(line)
+		asks += sub(/need\(\)/, "need(KEYS[1], " needed() ")", line)
 		text = text line "\n"
 		return
 	}
@@ -217,6 +218,23 @@ function add_line(line,    path, of, found) {
 	close(path)
 }
 
+# The commands whose rights the script asks for, as arguments.
+function needed(    commands) {
+	commands = head["NEEDS"]
+	gsub(/[A-Z]+/, "'&',", commands)
+	return substr(commands, 1, length(commands) - 1)
+}
+
+# Holds the head against the body.
+function check_needs(    i, count, item) {
+	count = split(head["NEEDS"], item, " ")
+	if ((count > 0) != (asks > 0))
+		fail("NEEDS, and where the body asks: the one without the other")
+	for (i = 1; i <= count; i++)
+		if (!(item[i] in body))
+			fail("NEEDS " item[i] ", which the body does not run")
+}
+
 # Which words the body has.
 function note_words(line,    word, i, n) {
 	if (line ~ /^ *--/)
@@ -226,7 +244,7 @@ function note_words(line,    word, i, n) {
 		body[word[i]]
 }
 
-!behind && /^-- (KEYS|ARGV|REPLY) / {
+!behind && /^-- (KEYS|ARGV|REPLY|NEEDS) / {
 	kind = $2
 	head[kind] = substr($0, length(kind) + 5)
 	comment = comment $0 "\n"
@@ -247,6 +265,7 @@ function note_words(line,    word, i, n) {
 END {
 	if (failed)
 		exit 1
+	check_needs()
 	read_keys()
 	read_args()
 	read_reply()

@@ -12,6 +12,7 @@
 #	-- KEYS q:PLACES unacked known | [to:PLACES]
 #	-- ARGV how element ms [receipt] id...
 #	-- REPLY moved left first...
+#	-- NEEDS LREM ZADD
 #
 # A word of KEYS is that of a key in C, as of rmq_keys() and rsmq_keys(), and its local
 # variable in Lua; NAME=WORD has another variable, NAME=* a key that C makes by itself, and
@@ -20,7 +21,9 @@
 # comes last.  In Lua first_NAME is the place of its first one in KEYS or ARGV; a list of
 # several for each, (NAME NAME)..., has that of the first of them, and each_NAME of them.  Behind
 # a | the words of a list are those of the keys of each owner.
-# NAME in reply[NAME], in capitals, is the place of that in the reply.
+# NAME in reply[NAME], in capitals, is the place of that in the reply.  NEEDS has the commands
+# that must not be refused in the middle: where the body has need(), it asks for the right to
+# run each of them.
 #
 # @OBEYED@ stands for a pattern of the headers that scripts obey, by the table of
 # message/headers.c.

@@ -2,6 +2,7 @@
 --
 -- KEYS unacked [q:PLACES]
 -- ARGV window oldest newest [mark] place...
+-- NEEDS HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD LPUSH ZREM
 --
 --   q       if a message may hold a key or a group
 --   window  number of messages; the newest is acked
@@ -51,14 +52,10 @@ local function ack()
     call('LTRIM', unacked, 0, -window - 1)
     return
   end
-  if mark == 'keep' then
-    need(unacked, 'RPUSH')
-  else
-    need(unacked, 'LSET', 'LREM')
-  end
   -- LTRIM changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   if mark ~= 'keep' then
+    need(unacked, 'LREM')
     for i = first_place, #ARGV do
       call('LSET', unacked, -ARGV[i], mark)
     end
@@ -88,7 +85,7 @@ for place = 1, window do
     acked[#acked + 1] = all[window + 1 - place]
   end
 end
-need_leave(q)
+need()
 check_types(q)
 -- The removal comes first, as it needs no memory; see claim.lua.
 ack()

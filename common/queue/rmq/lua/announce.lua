@@ -3,6 +3,7 @@
 --
 -- KEYS q:PLACES unacked known lease info notify=* notified=* | [to:PLACES]
 -- ARGV how element header offset ms unique receipt id result keep_ms field notice
+-- NEEDS DEL RPUSH PEXPIRE HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD LPUSH ZREM
 --
 --   notify, notified  for a notice, see lib/notices.lua
 --   receipt           number of the receipt; '': none
@@ -26,12 +27,7 @@ if receipt and (call('PTTL', lease) < 500
     or call('HEXISTS', info, receipt) == 0) then
   return 0
 end
-if receipt then
-  need(info, 'HDEL')
-end
-if id ~= '' then
-  need_tell(q)
-end
+need()
 if notice ~= '' then
   check_notice(notify, field)
 end

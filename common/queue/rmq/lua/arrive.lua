@@ -2,6 +2,7 @@
 --
 -- KEYS to:PLACES incoming none
 -- ARGV source (field element)...
+-- NEEDS GET HGET HSET HDEL ZADD LPUSH RPUSH SET DEL HMGET PERSIST
 --
 --   source  the queue that the messages come from
 --   field   of the message in outgoing, see outgoing.lua; none: only a refusal is looked for
@@ -15,9 +16,7 @@
 -- include place
 -- include moves
 
-need_admit(to)
-need(to.results, 'SET', 'DEL')
-need(incoming, 'HMGET', 'HSET', 'HDEL', 'PERSIST')
+need()
 check_types(to)
 -- If memory is full, the first write that needs some is refused: this one.
 call('HSET', incoming, '', '')

@@ -2,6 +2,8 @@
 --
 -- KEYS q:PLACES rejected [unacked]
 -- ARGV where at sign dry tombstone ascends
+-- NEEDS LLEN LSET LREM DEL RPUSH PEXPIRE HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD LPUSH
+--      ZREM
 --
 --   unacked    if where is 'unacked', that list
 --   where      'ready', 'priority', 'delayed', 'unacked' or 'rejected'
@@ -119,10 +121,7 @@ local function reject(from)
 end
 
 if not dry then
-  need(key, 'LLEN', 'LINDEX', 'LRANGE', 'LSET', 'LREM', 'ZCARD', 'ZREVRANGE',
-    'HEXISTS')
-  need_leave(q)
-  need_tell(q)
+  need()
   -- These commands change nothing, need no memory (see claim.lua), and fail on keys of the
   -- wrong type.
   call('LTRIM', rejected, 0, -1)

@@ -2,6 +2,7 @@
 --
 -- KEYS q:PLACES unacked known
 -- ARGV max element...
+-- NEEDS RPOP GET HGET HSET HDEL ZADD LPUSH RPUSH
 --
 --   max      messages
 --   element  the newest and the oldest message, or, if some may be equal, each, the newest
@@ -38,8 +39,7 @@ if call('EXISTS', unacked) == 0 or not are_newest() then
   return 0
 end
 check_types(q)
-need(unacked, 'LMOVE', 'RPOP')
-need_admit(q)
+need()
 -- LTRIM changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
 local moved = give_back_newest(q, unacked, max)

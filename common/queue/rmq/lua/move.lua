@@ -4,6 +4,7 @@
 -- KEYS q:PLACES | to:PLACES queues=* [list=*] [heartbeat=*] [none=*]
 -- ARGV from how max bytes [cursor] [anchor] member...
 -- REPLY moved dealt cursor anchor brought
+-- NEEDS RPUSH HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD LPUSH ZREM
 --
 --   to         the target; to drop messages, the same queue
 --   queues     rmq::queues, or outgoing
@@ -208,7 +209,7 @@ local function move_chosen(s)
   end
   local mark = redis.sha1hex(now_us .. s.key)
   if not s.low then
-    need(s.key, 'LSET', 'LREM')
+    need(s.key, 'LREM')
     -- Before Redis 7, need() does nothing; these commands change nothing.
     call('LREM', q.results .. mark, 1, mark)
     call('LSET', s.key, places[1], found[1])

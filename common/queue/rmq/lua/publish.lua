@@ -3,6 +3,7 @@
 -- KEYS q:PLACES counters known settings [noted=*] attachment...
 -- ARGV when ms ready_max high_max delayed_max delayed_high_max alike join slot before
 --      behind message...
+-- NEEDS LPUSH ZADD HGET HSET HDEL HRANDFIELD SET HEXISTS ZCOUNT ZRANGEBYSCORE
 --
 --   noted       the marks of the publisher, if any (see lib/marks.lua)
 --   attachment  behind noted (or a key that never exists) all keys of the set of
@@ -76,11 +77,7 @@ if marks then
 end
 -- Messages that are alike and hold no lock need only one command for one key.
 if not alike or holds then
-  need(q.locks, 'LPUSH', 'ZADD', 'HGET', 'HSET', 'HDEL', 'HRANDFIELD', 'SET',
-    'HEXISTS', 'ZCOUNT', 'ZRANGEBYSCORE')
-end
-if join ~= '' then
-  need(q.delayed, 'ZRANGEBYSCORE')
+  need()
 end
 if shared then
   note_late(q, shared)

@@ -5,6 +5,8 @@
 --      [notified=*]
 -- ARGV name connection dry share [attempts] [from] [slots] [host] [limit] [listener]
 --      [told]
+-- NEEDS RPOP LINDEX LSET LREM RPUSH DEL PEXPIRE HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD
+--      LPUSH ZREM
 --
 --   rejected  and the keys behind it, of a consumer of these tools
 --   notify    and notified, of a notice (see lib/notices.lua)
@@ -195,10 +197,7 @@ local function move_any(others, crashed)
   end
 
   work, room = share, bytes
-  need(unacked, 'RPOP', 'LINDEX', 'LSET', 'LREM')
-  need_admit(q)
-  need_leave(q)
-  need_tell(q)
+  need()
   check_types(q)
   if notify then
     check_notice(notify, notify:sub(-10) == '::outgoing' and name or '')

@@ -2,6 +2,7 @@
 --
 -- KEYS q:PLACES
 -- ARGV how dry (field value)...
+-- NEEDS HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD LPUSH ZREM
 --
 --   how    'free': release locks
 --          'begin': a census begins that rejects late messages and notes the bounds of all
@@ -22,8 +23,7 @@ local released = 0
 dry = dry == '1'
 
 if not dry then
-  need(q.locks, 'HEXISTS')
-  need_leave(q)
+  need()
   call('ZREM', q.delayed, '')
 end
 if how == 'begin' then

@@ -2,6 +2,7 @@
 --
 -- KEYS q:PLACES unacked known | [to:PLACES]
 -- ARGV how element header offset ms unique
+-- NEEDS HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD LPUSH ZREM
 --
 --   to      the other queue; or only its first key: rejected for 'reject' and 'expire',
 --           outgoing for 'push' to another node of a cluster

@@ -2,6 +2,7 @@
 --
 -- KEYS unacked ready delayed rejected known
 -- ARGV how...
+-- NEEDS LREM LSET LPUSH RPUSH ZADD
 --
 --   how    for each message 'ack', 'reject', 'front', or 'again', and the element; and
 --          unless it is 'ack', header, offset, ms and unique, as of settle.lua; the messages
@@ -32,13 +33,8 @@ while ARGV[i] do
 end
 
 -- The write that may be refused comes before the removal.
-for element in pairs(times) do
-  need_remove(unacked, element)
-end
+need()
 if moves[1] then
-  need(ready, 'LPUSH', 'RPUSH')
-  need(rejected, 'LPUSH')
-  need(delayed, 'ZADD')
   call('LLEN', ready)
   call('LLEN', rejected)
   call('ZCARD', delayed)

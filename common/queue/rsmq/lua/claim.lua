@@ -55,7 +55,6 @@ end
 -- Keeps an id without a body, unless its body will not come; returns whether.
 local function keep_torn(id)
   if is_torn(q, id) then
-    need_forget(q)
     forget(q, { id })
     return false
   end

@@ -35,7 +35,6 @@ if has[1] or fields > 0 or call('ZCARD', q.z) > 0 then
     return { 0, 0 }
   end
   if not dry then
-    need_create(q.h)
     create(q.h, names, name)
   end
   return { 1, 0 }
@@ -44,7 +43,6 @@ end
 local removed = call('SISMEMBER', names, name)
   + call('EXISTS', q.h, q.x, q.d, paused, counters, rate, later)
 if not dry then
-  need(q.h, 'DEL')
   call('SREM', names, name)
   call('DEL', q.h, q.x, q.d, paused, counters, rate, later)
 end

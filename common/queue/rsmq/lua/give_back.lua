@@ -2,6 +2,7 @@
 --
 -- KEYS q:PLACES held
 -- ARGV id...
+-- NEEDS HGET HSET ZADD
 --
 --   id     none: any messages that the connection holds
 --   reply  number of ids, from the first, that were given back, or, if none were named, are
@@ -37,8 +38,7 @@ end
 if n == 0 then
   return 0
 end
-need_put_back(q)
-need(held, 'HDEL')
+need()
 check_types(q)
 -- HDEL needs no memory; see claim.lua of rmq.
 call('HDEL', held, unpack(ids, 1, n))

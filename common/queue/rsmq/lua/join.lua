@@ -2,6 +2,7 @@
 --
 -- KEYS own=lease connections names queue_key...
 -- ARGV connection host pid slots ms consumed attempts makes queue...
+-- NEEDS HGET HSET HSETNX SADD PEXPIRE ZADD
 --
 --   queue_key  the hash of each queue, then the counters of each that is consumed
 --   ms         of the lease; '': the shortest vt of the queues that are consumed
@@ -30,8 +31,7 @@ local lease = tonumber(ms)
 consumed = tonumber(consumed)
 local by_receipt = lease
 
-need(own, 'HGET', 'HSET', 'PEXPIRE', 'ZADD')
-need_create(own)
+need()
 -- DEL needs no memory; see claim.lua of rmq.
 call('DEL', own)
 for i = 1, #queues do

@@ -16,7 +16,6 @@ local score = tonumber(call('ZSCORE', q.z, id) or nil)
 if not score or score > now or call('HGET', q.h, id .. ':rc') ~= receives then
   return 0
 end
-need_put_back(q)
 -- ZREM of a missing member needs no memory; see claim.lua of rmq.
 call('ZREM', q.z, '\0')
 put_back(q, id)

@@ -13,7 +13,6 @@
 if #held_by(q, held) > 0 then
   return 0
 end
-need(lease, 'ZREM')
 call('DEL', held, lease)
 call('ZREM', connections, connection)
 return 1

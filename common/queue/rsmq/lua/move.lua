@@ -43,7 +43,6 @@ local function choose(ids)
   return chosen
 end
 
-need(q.z, 'ZRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK')
 be_sure(q, to, how ~= 'drop')
 local chosen, at, stop = {}, 0, 0
 if looks > 0 then

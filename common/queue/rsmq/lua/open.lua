@@ -10,6 +10,5 @@
 -- include layout
 
 local new = call('HEXISTS', hash, 'vt') == 0 and 1 or 0
-need_create(hash)
 create(hash, names, name, vt, delay, maxsize)
 return new

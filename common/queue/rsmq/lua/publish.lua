@@ -3,6 +3,7 @@
 -- KEYS q:PLACES names counters later settings [marks=*]
 -- ARGV name when ms ready_max high_max delayed_max delayed_high_max channel new slot before
 --      behind (id units priority extra body)...
+-- NEEDS HSET PEXPIRE ZCARD
 --
 --   marks      of the publisher, if any (see lib/marks.lua)
 --   when, ms   'now', 'in' or 'at'; milliseconds from now, or unix milliseconds
@@ -29,17 +30,12 @@ if known or overtakes(marks, slot, behind) then
 end
 local CHUNK = 200
 
-need(q.h, 'HSET', 'HINCRBY')
-if marks then
-  need(marks, 'PEXPIRE')
-end
+need()
 if channel ~= '' then
   need(channel, 'PUBLISH')
-  need(q.z, 'ZCARD')
 end
 local attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 if not (attributes[1] and attributes[2] and attributes[3]) then
-  need_create(q.h)
   create(q.h, names, name)
   attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 end
@@ -54,7 +50,6 @@ else
 end
 local due_text, is_new = int(due), new ~= ''
 if due > now then
-  need(later, 'ZADD')
   call('ZCARD', later)
 end
 

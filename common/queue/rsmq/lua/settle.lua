@@ -2,6 +2,7 @@
 --
 -- KEYS q:PLACES held later | [to:PLACES] [names]
 -- ARGV how id replaced extra delay_ms to_name [units]
+-- NEEDS ZREM ZADD HSET
 --
 --   to, names  reject and push: of the other queue
 --   how        'ack', 'reject', 'front', 'again' or 'push'
@@ -30,16 +31,13 @@ if how == 'push' and tonumber(units)
     > (whole(call('HGET', to.h, 'maxsize')) or math.huge) then
   return -2
 end
-if how == 'ack' then
-  need(q.z, 'ZREM')
-elseif how == 'reject' or how == 'push' then
-  need(q.z, 'ZADD', 'HINCRBY', 'ZREM', 'HEXISTS')
+if how == 'reject' or how == 'push' then
   check_types(to)
 elseif how == 'again' then
-  need(q.z, 'HSET', 'ZADD')
   call('ZCARD', later)
 end
 if how ~= 'front' then
+  need()
   check_types(q)
 end
 -- HDEL needs no memory; see claim.lua of rmq.

@@ -81,8 +81,6 @@ end
 local left
 score, id, left = go_on(q, past(q.z, score, id), tonumber(looks), look)
 if #orphans > 0 and not dry then
-  need_forget(q)
-  probe(q)
   forget(q, orphans)
 end
 if #found > 0 and not dry then

@@ -7,12 +7,6 @@
 
 local serial = 0
 
--- Checks the rights for leave().
-local function need_leave(q)
-  need(q.locks, 'HGET', 'HMGET', 'HSET', 'HDEL', 'ZRANGEBYSCORE', 'GET', 'ZADD', 'LPUSH',
-    'ZREM')
-end
-
 local stamp
 local function in_order()
   serial = serial + 1
@@ -187,7 +181,6 @@ local function begin_turns(q, turns)
   local slots, n = turns.slots, 1
   for i = 1, #turns do
     local v, member = turns[i].v, turns[i].member
-    need(q.delayed, 'ZREM')
     while slots[n] do
       n = n + 1
     end

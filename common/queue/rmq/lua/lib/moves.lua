@@ -14,13 +14,8 @@ end
 -- Tries, without changing anything, the commands that move messages, so that a refusal comes
 -- before the first of them.  arrive: messages come into a queue; else they are dropped.
 local function be_sure(q, to, arrive)
-  need_leave(q)
-  if arrive then
-    need_admit(to)
-    need(to.results, 'SET')
-  else
-    need_tell(q)
-  end
+  need()
+  need(to.results, unpack(arrive and { 'SET' } or { 'DEL', 'PEXPIRE' }))
   -- Before Redis 7, need() does nothing.
   if not may and arrive then
     call('SET', to.results, '1', 'XX')
@@ -62,7 +57,6 @@ local function prepare_departure(how, outgoing)
   local word, id, rest = how:match('^(%a+) (%w+)( .*)$')
   if word then
     call('HLEN', outgoing)
-    need(outgoing, 'HSET')
     departure = { key = outgoing, id = id, rest = rest, n = 0 }
   end
   return word or how

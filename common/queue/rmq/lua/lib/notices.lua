@@ -6,16 +6,10 @@
 --   known     the key with the names of all queues
 --   field     of outgoing; '': key is a ready list
 --
--- check_notice() changes nothing, and is refused if send_notice() would be.
+-- check_notice() refuses a key that another user's is, or that is of the wrong type.
 
 local function check_notice(key, field)
-  if field ~= '' then
-    call('HLEN', key)
-    need(key, 'HSET')
-  else
-    call('LLEN', key)
-    need(key, 'LPUSH')
-  end
+  call(field ~= '' and 'HLEN' or 'LLEN', key)
 end
 
 local function send_notice(key, counters, known, field, element)

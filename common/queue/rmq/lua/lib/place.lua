@@ -24,11 +24,6 @@ local function make_known(q, queues)
   end
 end
 
--- Checks the rights for refresh_locks(), place() and lock().
-local function need_admit(q)
-  need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
-end
-
 -- due: when the message can be claimed, unless now.
 local function take_key(q, key, id, till, due)
   call('HSET', q.locks, 'k' .. key, string.format('%s %s %.0f', id, till, now_us)

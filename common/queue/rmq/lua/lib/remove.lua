@@ -4,14 +4,6 @@
 
 local LONG = 4096
 
--- A refusal must come before the first change.
-local function need_remove(unacked, element)
-  need(unacked, 'LREM')
-  if #element >= LONG then
-    need(unacked, 'LSET')
-  end
-end
-
 local function remove(unacked, element, n)
   if #element < LONG then
     return redis.call('LREM', unacked, -n, element)

@@ -1,10 +1,5 @@
 -- Results of messages, for programs that wait for them.  Needs place.
 
--- Checks the rights for keep_result() and tell().
-local function need_tell(q)
-  need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
-end
-
 -- Keeps the result of a message, as of result.h, under its id, and drops that of an
 -- earlier run.
 local function keep_result(q, id, text, ms)

@@ -15,9 +15,12 @@ local function may_settle()
   if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', -1) then
     return false
   end
-  need_remove(unacked, element)
+  -- A refused LREM would leave the message in two lists, or the mark of remove().
+  if how ~= 'ack' or #element >= LONG then
+    need(unacked, 'LREM', 'LSET')
+  end
   if w and (w.line or w.key) then
-    need_leave(q)
+    need()
     call('HLEN', q.locks)
   end
   -- If the next of the group has its turn, its place is checked, too.  A message that is
@@ -48,7 +51,6 @@ local function put()
   if how == 'reject' or how == 'expire' then
     call('LPUSH', to.ready, moved)
   elseif how == 'push' and not to.priority then
-    need(to.ready, 'HSET')
     call('HSET', to.ready, unique, moved)
   elseif how == 'push' then
     check_types(to)

@@ -73,9 +73,6 @@ end
 local function promote(q, later)
   local due = call('ZRANGEBYSCORE', later, '-inf', int(now), 'WITHSCORES',
     'LIMIT', 0, 500)
-  if #due > 0 then
-    need(later, 'ZREM', 'ZADD', 'HGET')
-  end
   for i = 1, #due, 2 do
     local id, at = due[i], due[i + 1]
     if call('ZSCORE', q.z, id) == at then
@@ -142,19 +139,6 @@ local function check_types(q)
   call('HLEN', q.h)
   call('HLEN', q.x)
   call('HLEN', q.d)
-end
-
--- Checks the rights for forget(), put_back() and create().
-local function need_forget(q)
-  need(q.z, 'ZREM', 'HDEL', 'EXISTS')
-end
-
-local function need_put_back(q)
-  need(q.z, 'HGET', 'HSET', 'HDEL', 'ZADD')
-end
-
-local function need_create(h)
-  need(h, 'HSETNX', 'SADD')
 end
 
 -- Removes messages.
