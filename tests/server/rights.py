@@ -34,6 +34,7 @@ publish jsonl rmq 1 --jsonl q <{"payload":"a","headers":{"Mq-Key":["key"],"Mq-Gr
 publish delay * 0 -d 1h q <x
 publish at * 0 --at tomorrow q <x
 publish expires * 0 -e 1h q <x
+publish timeout,attempts * 0 --timeout 5s --attempts 3 q <x
 publish priority * 0 -p 5 q <x
 publish key rmq 1 -k key q <x
 publish unique rmq 0 -k new --unique 1h -d 1h q <x
