@@ -598,7 +598,8 @@ mq_option_rights(
 		mq_rights_add(&rules, o->layout, tool,
 		    mq_option_queue(o, &server, operands[i]), NULL);
 	for (i = 0; i < o->target_count; i++)
-		mq_rights_add(&rules, o->layout, MQ_TARGETS,
+		mq_rights_add(&rules, o->layout,
+		    MQ_TARGETS | (tool & MQ_ON_CLUSTER),
 		    mq_option_queue(o, &server, o->targets[i]), NULL);
 	mq_rights_end(&rules, server.url.kind == MQ_URL_CLUSTER, server.url.db);
 	mq_buf_addstr(&rules, "\n");

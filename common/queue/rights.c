@@ -110,6 +110,22 @@ add_quoted(struct mq_buf *out, const char *p, size_t n)
 	}
 }
 
+/* As %q, %b or %o of a pattern; see rights.h.  NULL: any queue. */
+static void
+add_queue(struct mq_buf *out, const char *queue, char how, bool cluster)
+{
+	bool braces = (how == 'b') == cluster;
+
+	if (how != 'q')
+		mq_buf_addstr(out, braces ? "{" : "\\[");
+	if (queue == NULL)
+		mq_buf_addstr(out, "*");
+	else
+		add_quoted(out, queue, strlen(queue));
+	if (how != 'q')
+		mq_buf_addstr(out, braces ? "}" : "]");
+}
+
 static void
 add_rule(struct mq_buf *out, const char *rule)
 {
@@ -176,10 +192,9 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 				mq_buf_add(&rule, p, 1);
 			else if (*++p == 'n')
 				add_quoted(&rule, ns, n);
-			else if (queue == NULL)
-				mq_buf_add(&rule, "*", 1);
 			else
-				add_quoted(&rule, queue, strlen(queue));
+				add_queue(
+				    &rule, queue, *p, tool & MQ_ON_CLUSTER);
 		}
 		add_rule(out, mq_buf_str(&rule));
 	}
@@ -192,33 +207,10 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 void
 mq_rights_end(struct mq_buf *out, bool cluster, int db)
 {
-	struct mq_buf rules = {0};
-	const char *p, *end;
-	bool braces = false;
-
 	if (db != 0)
 		add_rule(out, "+select");
 	if (!cluster)
 		return;
-	/* Brackets and braces, which no queue's name has, change places. */
-	end = out->data + out->len;
-	for (p = out->data; p < end; p++) {
-		if (strncmp(p, "::\\[", 4) == 0) {
-			mq_buf_addstr(&rules, "::{");
-			p += 3;
-		} else if (strncmp(p, "::{", 3) == 0) {
-			mq_buf_addstr(&rules, "::\\[");
-			braces = true;
-			p += 2;
-		} else if (*p == ']' || (*p == '}' && braces)) {
-			mq_buf_addstr(&rules, *p == ']' ? "}" : "]");
-			braces = false;
-		} else {
-			mq_buf_add(&rules, p, 1);
-		}
-	}
-	mq_buf_free(out);
-	*out = rules;
 	add_rule(out, "+asking");
 	add_rule(out, "+cluster|slots");
 	add_rule(out, "+cluster|nodes");

@@ -38,7 +38,8 @@ enum {
 
 /* A pattern of keys or of channels; rights.c has the commands.  Before a channel stands
  * "resetchannels": users of Redis 6.2 begin with all channels, and cannot be given another.
- * In a pattern %q stands for the name of a queue, %n for its namespace. */
+ * In a pattern %q stands for the name of a queue, %n for its namespace; %b for the name in
+ * brackets, or on a cluster in braces, and %o for the other of these forms. */
 struct mq_right {
 	const char *rule;  /* NULL: the table ends */
 	const char *tools; /* letters: any of the tools, and where */

@@ -133,17 +133,17 @@ rmq_queue_error(const char *queue)
 /* Rights of each tool to keys and channels; see rights.h. */
 const struct mq_right rmq_rights[] = {
     {"~rmq::queues", "PCJVLKRDZTG"},
-    {"~rmq::queue::\\[%q]::*", "PCJVLKRDZTG"},
+    {"~rmq::queue::%b::*", "PCJVLKRDZTG"},
     /* Attachments. */
     {"~mq::attach::*", "ACKDB"},
     {"~rmq::paused", "CJLF"},
     {"~rmq::connections", "CJVLKRD"},
     {"~rmq::connection::*::heartbeat", "CJVLKRD"},
     {"~rmq::connection::*::queues", "CJVLKRD"},
-    {"~rmq::connection::*::queue::\\[%q]::*", "CJVLKRD"},
+    {"~rmq::connection::*::queue::%b::*", "CJVLKRD"},
     /* Keys in the other form: only whether they exist. */
-    {"~rmq::connection::*::queue::{%q}::*", "CLKRD"},
-    {"~rmq::queue::{%q}::*", "QL"},
+    {"~rmq::connection::*::queue::%o::*", "CLKRD"},
+    {"~rmq::queue::%o::*", "QL"},
     {"~rmq::connection::*::info", "CJVLKQX"},
     {"~rmq::connection::*::running", "CLKX"},
     /* CLIENT TRACKING publishes here. */
