@@ -31,7 +31,7 @@ of_members() {
 }
 
 @test "rsmq-steps: a lease begins for the shortest vt of what is consumed, but 3 s" {
-	local all="lease connections names h1 h2 h3 c1 c2"
+	local all="lease connections names h1 h2 h3 c1 c2 holders1 holders2"
 	redis hset h1 vt 50 >/dev/null
 	redis hset h2 vt 20 >/dev/null
 	redis hset h3 vt 10 >/dev/null
@@ -40,7 +40,10 @@ of_members() {
 	assert_equal "$(step rsmq/join "$all" "me host 7 4 '' 2 5 '' q1 q2 q3")" 20000
 	assert_equal "$(fields lease)" 'host host lease 20000 pid 7 queues [q1,q2] slots 4'
 	[ "$(redis pttl lease)" -gt 10000 ]
-	assert_equal "$(of_members connections) $(redis exists names)" "me 0 0"
+	assert_equal "$(of_members connections) $(redis exists names)" "me 1 0"
+	assert_equal "$(redis --raw hget holders1 me), $(redis --raw hget holders2 me)" "0 0 me, 0 0 me"
+	redis del holders2 >/dev/null
+	redis hset holders2 dead x dead2 x >/dev/null
 	assert_equal "$(redis hget c1 attempts) $(redis hget c2 attempts)" "5 5"
 	redis hset c1 attempts 9 >/dev/null
 	redis hset h2 vt 2 >/dev/null
@@ -49,13 +52,14 @@ of_members() {
 	# By receipt, as long as was asked for.
 	assert_equal "$(step rsmq/join "$all" "me host 7 4 1234 2 5 '' q1 q2 q3")" 1234
 	assert_equal "$(redis hget lease receipts)" 1
+	assert_equal "$(redis --raw hgetall holders2 | xargs)" "me 0 0 me"
 }
 
 @test "rsmq-steps: a queue is made where that is asked for, and holes are filled" {
 	redis hset h1 vt 7 >/dev/null
-	assert_equal "$(step rsmq/join "lease connections names h1 h2 c1 c2" "me host 7 4 '' 2 5 '' q1 q2")" 7000
+	assert_equal "$(step rsmq/join "lease connections names h1 h2 c1 c2 holders1 holders2" "me host 7 4 '' 2 5 '' q1 q2")" 7000
 	assert_equal "$(redis exists h2 c2)" 0
-	step rsmq/join "lease connections names h1 h2 c1 c2" "me host 7 4 '' 2 5 1 q1 q2"
+	step rsmq/join "lease connections names h1 h2 c1 c2 holders1 holders2" "me host 7 4 '' 2 5 1 q1 q2"
 	assert_equal "$(redis hmget h1 vt delay maxsize | xargs) $(redis hmget h2 vt delay maxsize | xargs)" \
 		"7 0 65536 30 0 65536"
 	assert_equal "$(redis smembers names | sort | xargs) $(redis hget c2 attempts)" "q1 q2 5"
@@ -365,8 +369,8 @@ take() {
 }
 
 @test "rsmq-steps: a queue is deleted when nobody consumes it, and its connections are those" {
-	local all="names connections z h x d counters paused rate later watch idle settings minutes hours \
-		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 settings2 minutes2 hours2"
+	local all="names connections z h x d counters paused rate later watch idle holders settings minutes hours \
+		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 holders2 settings2 minutes2 hours2"
 	redis hset h vt 7 >/dev/null
 	put a 1 A
 	put b 99999999999999 B

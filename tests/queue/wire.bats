@@ -215,7 +215,9 @@ END
 		"\"SADD\" \"rmq::connection::$c::queue::[q]::consumers\" \"$name\"" \
 		"\"SADD\" \"rmq::queues\" \"q\"" \
 		"\"$(unacked "$c")\" \"RIGHT\" \"LEFT\""
-	assert_equal "$(keys)" "$(sort <<-END
+	[ "${TOPOLOGY-}" = cluster ] || assert_equal "$(keys '*::holders' | xargs)" \
+		'rmq::holders rmq::queue::[other]::holders rmq::queue::[q]::holders'
+	assert_equal "$(keys | grep -v '::holders$')" "$(sort <<-END
 		rmq::connection::$c::heartbeat
 		rmq::connection::$c::info
 		rmq::connection::$c::queue::[other]::consumers

@@ -110,3 +110,108 @@ not_dearer() {
 	run_mq 0 mq-stats --json q
 	assert_equal "$(jq '.queues[0] | .ready, .unacked' <<<"$output" | paste -sd' ')" "1 1"
 }
+
+# list_consumers N: so many consumers of ours are alive, and consume another queue.  They are
+# listed as a real one has listed itself.
+list_consumers() {
+	local now
+
+	now=$(redis time | head -n 1)
+	for i in $(seq "$1"); do
+		printf '%s\n' "SET rmq::connection::ours-$i::heartbeat 1 EX 60" \
+			"SADD rmq::connections ours-$i" \
+			"SADD rmq::connection::ours-$i::queues other" \
+			"SADD rmq::connection::ours-$i::queue::[other]::consumers c" \
+			"HSET rmq::queue::[other]::holders ours-$i \"0 0 ours-$i\"" \
+			"ZADD rmq::holders $(((now + 59) * 1000)) ours-$i"
+	done | redis --pipe >/dev/null
+}
+
+# row WANT: "consumers unacked" of q, by mq-stats.
+row() {
+	run_mq 0 mq-stats --json q
+	assert_equal "$(jq -r '.queues[0] | "\(.consumers) \(.unacked)"' <<<"$output")" "$1"
+}
+
+@test "known: 500 consumers of other queues cost mq-stats of a queue nothing" {
+	local few
+	no_cluster "a cluster asks each"
+	[ "$LAYOUT" = rmq ] || skip "the keys are those of rmq"
+	run_mq 0 mq-publish q 1 2 3
+	start_mq mq-consume -j 2 --prefetch 1 --no-clean q -- sleep 60
+	eventually 10 eval '[ "$(redis zcard rmq::holders)" = 1 ]'
+	eventually 10 eval '[ "$(redis llen "$(redis --raw keys "*unacked")")" = 3 ]'
+	c=$(connections)
+	assert_equal "$(redis --raw hgetall 'rmq::queue::[q]::holders' | paste -sd' ')" \
+		"$c 0 0 $c"
+	row "1 3"
+	commands_of 0 mq-stats q
+	few=$sent
+	list_consumers 500
+	row "1 3"
+	commands_of 0 mq-stats q
+	[ "$sent" -le "$((few + 2))" ]
+
+	# With a connection of Go's, each is asked.
+	redis set rmq::connection::go-AAAAAA::heartbeat 1 EX 60 >/dev/null
+	redis sadd rmq::connection::go-AAAAAA::queues q >/dev/null
+	redis sadd 'rmq::connection::go-AAAAAA::queue::[q]::consumers' g >/dev/null
+	redis lpush 'rmq::connection::go-AAAAAA::queue::[q]::unacked' x >/dev/null
+	redis sadd rmq::connections go-AAAAAA >/dev/null
+	row "2 4"
+
+	# So they are when Go's cleaner has unlisted one of ours that died: as many names are
+	# left as leases.
+	redis del rmq::connection::ours-7::heartbeat >/dev/null
+	redis zadd rmq::holders 1 ours-7 >/dev/null
+	redis srem rmq::connections ours-7 >/dev/null
+	assert_equal "$(redis zcard rmq::holders)" "$(redis scard rmq::connections)"
+	row "2 4"
+	# Or one whose heartbeat was deleted, and that consumed this queue.
+	redis hset 'rmq::queue::[q]::holders' ours-8 '0 0 ours-8' >/dev/null
+	redis zrem rmq::holders ours-7 >/dev/null
+	redis del rmq::connection::ours-8::heartbeat >/dev/null
+	redis srem rmq::connections ours-8 >/dev/null
+	row "2 4"
+	redis srem rmq::connections go-AAAAAA >/dev/null
+	redis del 'rmq::connection::go-AAAAAA::queue::[q]::unacked' >/dev/null
+
+	# A dead one that is still listed has messages.
+	redis sadd rmq::connections ours-9 >/dev/null
+	redis del rmq::connection::ours-9::heartbeat >/dev/null
+	redis zadd rmq::holders 1 ours-9 >/dev/null
+	redis sadd rmq::connection::ours-9::queues q >/dev/null
+	redis lpush 'rmq::connection::ours-9::queue::[q]::unacked' x y >/dev/null
+	row "1 5"
+	run_mq 0 mq-clean
+	row "1 3"
+	stop_mq
+	assert_equal "$(redis --raw hkeys 'rmq::queue::[q]::holders')" ours-8
+
+	# The holders that no cleaner of ours has removed go when a consumer joins.
+	# shellcheck disable=SC2046 # fields
+	redis hset 'rmq::queue::[q]::holders' $(seq -f 'gone-%.0f x' 1500) >/dev/null
+	run_mq 0 mq-consume -q --no-clean -n 3 q
+	assert_equal "$(redis --raw hkeys 'rmq::queue::[q]::holders')" ours-8
+	assert_equal "$(redis zscore rmq::holders ours-9)" ""
+}
+
+@test "known: a consumer with the rights of before is found as before" {
+	no_cluster "a cluster asks each"
+	[ "$LAYOUT" = rmq ] || skip "the keys are those of rmq"
+	redis acl setuser old on '>pw' '+@all' '~rmq::queue*' '~rmq::connection*' '~rmq::paused' \
+		'~rmq::cleaning' '&*' >/dev/null
+	run_mq 0 mq-publish q 1 2 3
+	MQ_URL=${MQ_URL/unix:\/\//unix://old:pw@} start_mq mq-consume -j 2 --prefetch 1 q -- sleep 60
+	eventually 10 eval '[ "$(redis llen "$(redis --raw keys "*unacked")")" = 3 ]'
+	assert_equal "$(redis exists rmq::holders)" 0
+	row "1 3"
+	heartbeat
+	row "1 3"
+	list_consumers 5
+	row "1 3"
+	MQ_URL=${MQ_URL/unix:\/\//unix://old:pw@} row "1 3"
+	stop_mq
+	row "0 0"
+	redis acl deluser old >/dev/null
+}

@@ -138,6 +138,7 @@ const struct mq_right rmq_rights[] = {
     {"~mq::attach::*", "ACKDB"},
     {"~rmq::paused", "CJLF"},
     {"~rmq::connections", "CJVLKRD"},
+    {"~rmq::holders", "CJVLK"},
     {"~rmq::connection::*::heartbeat", "CJVLKRD"},
     {"~rmq::connection::*::queues", "CJVLKRD"},
     {"~rmq::connection::*::queue::%b::*", "CJVLKRD"},

@@ -26,6 +26,10 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 #define RMQ_NAME_MAX	512
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
+/* Not on a cluster: a sorted set of the connections of these tools, by the unix milliseconds
+ * until which no cleaner may unlist them; see lua/holders.lua.  Users with the rights of an
+ * older version have none for it: scripts that also do other things use it by pcall. */
+#define RMQ_HOLDERS "rmq::holders"
 
 /* Appends keys of a queue to a command, one for each word. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *words);

@@ -473,6 +473,22 @@ join_queue(const struct mq_session *s, const char *name, struct mq_steps *to)
 	mq_command_int(c, QUEUE_LEASE_MS);
 }
 
+/* Lists the connection for lua/holders.lua.  On a cluster no script sees all these keys. */
+static void
+list_alive(const struct mq_session *s, struct mq_command *c)
+{
+	int i;
+
+	mq_command_script(c, &rmq_script_extend);
+	rmq_keys(c, s->connection, NULL, "C:heartbeat");
+	for (i = 0; i < s->queue_count; i++)
+		rmq_key_queue(c, s->queues[i], "holders");
+	MQ_COMMAND_ARGV(c, rmq_extend_argv,
+	    .ms = mq_int(RMQ_LEASE_S * INT64_C(1000)),
+	    .connection = mq_str(s->connection), .alive = mq_str(RMQ_HOLDERS),
+	    .sure = mq_str("1"));
+}
+
 static void
 rmq_join(const struct mq_session *s, struct mq_steps *to)
 {
@@ -489,6 +505,8 @@ rmq_join(const struct mq_session *s, struct mq_steps *to)
 	keep_info(s, mq_steps_add(to));
 	for (i = 0; i < s->queue_count; i++)
 		join_queue(s, s->queues[i], to);
+	if (!mq_redis_command(to->redis).cluster)
+		list_alive(s, mq_steps_add(to));
 	/* The names of queues come last: a consumer that is refused makes no queue. */
 	for (i = 0; s->make && i < s->queue_count + (s->push != NULL); i++) {
 		c = mq_steps_add(to);
@@ -514,14 +532,15 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 static void
 rmq_leave(const struct mq_session *s, int queue, struct mq_steps *to)
 {
-	static const char *const own[] = {"DEL C:queues",
-	    ("SREM A:" RMQ_CONNECTIONS " %n"), "DEL C:heartbeat", "DEL C:info",
-	    "DEL C:running"};
+	static const char *const own[] = {"ZREM A:" RMQ_HOLDERS " %n",
+	    "DEL C:queues", ("SREM A:" RMQ_CONNECTIONS " %n"),
+	    "DEL C:heartbeat", "DEL C:info", "DEL C:running"};
+	bool cluster = mq_redis_command(to->redis).cluster;
 	struct mq_command *c;
 	int i;
 
 	if (queue == MQ_LEAVE_OWN) {
-		for (i = 0; i < (s->runs ? 5 : 4); i++)
+		for (i = cluster ? 1 : 0; i < (s->runs ? 6 : 5); i++)
 			rmq_ask(mq_steps_add(to), own[i], s->connection, NULL);
 		return;
 	}
@@ -534,7 +553,10 @@ rmq_leave(const struct mq_session *s, int queue, struct mq_steps *to)
 	} else {
 		mq_command_plain(c, "DEL");
 		add_own(c, s, queue,
-		    c->cluster ? "consumers lease info" : "consumers");
+		    cluster ? "consumers lease info" : "consumers");
+		if (!cluster)
+			rmq_ask(mq_steps_add(to), "HDEL B:holders %n",
+			    s->connection, s->queues[queue]);
 	}
 }
 
@@ -543,8 +565,11 @@ rmq_renew(const struct mq_session *s, int queue, struct mq_steps *to)
 {
 	struct mq_command *c = mq_steps_add(to);
 	int64_t ms = s->lease_ms;
+	/* In every second renewal the server has more to do for a consumer. */
+	bool lists =
+	    queue == -1 && !c->cluster && (ms > 0 || s->renewals % 2 == 0);
 
-	if (ms > 0)
+	if (ms > 0 || lists)
 		mq_command_script(c, &rmq_script_extend);
 	else
 		mq_command_plain(c, "PEXPIRE");
@@ -559,6 +584,10 @@ rmq_renew(const struct mq_session *s, int queue, struct mq_steps *to)
 		    ms == 0	   ? RMQ_LEASE_S * INT64_C(1000) :
 			c->cluster ? ms + MIN(ms / 3 + 1000, 20000) :
 				     ms);
+		if (lists)
+			mq_command_add(c,
+			    ms > 0 ? "%s " RMQ_HOLDERS : "%s " RMQ_HOLDERS " 1",
+			    s->connection);
 	}
 	if (s->renewals % MQ_RENEW_INFO == 0) {
 		c = mq_steps_add(to);

@@ -299,24 +299,63 @@ ask_queues(struct mq_redis *r, struct gather *g)
 
 /* --- connections --------------------------------------------------------------- */
 
+/* The most heartbeats that one EXISTS looks at. */
+#define HOLDERS 1000
+
+/* The connections that consume the queues; NULL: there may be others than lua/holders.lua
+ * finds.  If somebody has deleted a heartbeat, another cleaner may have been there. */
+static redisReply *
+ask_holders(struct mq_redis *r, const struct mq_stats *out)
+{
+	struct mq_command c = mq_redis_command(r);
+	redisReply *names;
+	long long alive = 0;
+	size_t i, n;
+
+	if (c.cluster)
+		return NULL;
+	rmq_start(&c, &rmq_script_holders, NULL, NULL);
+	rmq_keys(&c, NULL, NULL, "A:" RMQ_CONNECTIONS " A:" RMQ_HOLDERS);
+	for (i = 0; i < (size_t)out->count; i++)
+		rmq_key_queue(&c, out->queues[i].name, "holders");
+	names = mq_call(r, &c, MQ_STRINGS);
+	n = names != NULL ? names->elements : 0;
+	if (n > 0 && n <= HOLDERS) {
+		mq_command_plain(&c, "EXISTS");
+		for (i = 0; i < n; i++)
+			rmq_keys(
+			    &c, names->element[i]->str, NULL, "C:heartbeat");
+		(void)mq_call_number(r, &c, &alive);
+	}
+	if (alive == (long long)n)
+		return names;
+	freeReplyObject(names);
+	return NULL;
+}
+
 static int
 list_connections(struct mq_redis *r, struct gather *g)
 {
 	struct mq_stats *out = g->out;
 	bool cluster = mq_redis_command(r).cluster;
 	redisReply none = {.type = REDIS_REPLY_ARRAY}, *names = &none;
-	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
+	/* If only queues are to be shown, connections that have nothing of the named ones
+	 * are not asked any further. */
+	bool few = g->links.named && !g->links.wanted;
+	/* Other tools than mq-stats have no rights for holders. */
+	redisReply *all =
+	    few && g->wanted & MQ_STATS_UNLISTED ? ask_holders(r, out) : NULL;
 	const char *queues[NAMED];
 	int i, rv = 0;
 
+	few &= all == NULL;
+	if (all == NULL)
+		all = mq_call_members(r, RMQ_CONNECTIONS);
 	if (all != NULL)
 		names = all;
 	else if (!rmq_missed(r, "GET A:" RMQ_CONNECTIONS, NULL, NULL))
 		return -1;
-	/* If only queues are to be shown, connections that have nothing of the named ones
-	 * are not asked any further. */
-	if (g->links.named && !g->links.wanted &&
-	    out->count <= (cluster ? 1 : NAMED)) {
+	if (few && out->count <= (cluster ? 1 : NAMED)) {
 		for (i = 0; i < out->count; i++)
 			queues[i] = out->queues[i].name;
 		rv = rmq_keep_holders(r, queues, out->count, !cluster, names);

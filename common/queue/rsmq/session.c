@@ -173,6 +173,8 @@ rsmq_join(const struct mq_session *s, struct mq_steps *to)
 		rsmq_keys(c, NULL, s->push, ":Q");
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, NULL, s->queues[i], "counters");
+	for (i = 0; i < s->queue_count; i++)
+		rsmq_keys(c, NULL, s->queues[i], "holders");
 	MQ_COMMAND_ARGV(c, rsmq_join_argv, .connection = mq_str(s->connection),
 	    .host = mq_str(host), .pid = mq_int(getpid()),
 	    .slots = mq_int(s->slots), .ms = own_lease(s),
@@ -201,6 +203,10 @@ rsmq_leave(const struct mq_session *s, int queue, struct mq_steps *to)
 		rsmq_ask(c, "ZREM connections", s->connection, name);
 		mq_command_str(c, s->connection);
 		rsmq_ask(mq_steps_add(to), "DEL runs", s->connection, name);
+	} else {
+		c = mq_steps_add(to);
+		rsmq_ask(c, "HDEL holders", NULL, s->queues[queue]);
+		mq_command_str(c, s->connection);
 	}
 }
 

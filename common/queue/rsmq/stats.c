@@ -256,6 +256,25 @@ parse_link(void *arg, size_t i, redisReply *reply)
 
 /* --- operations ------------------------------------------------------------------ */
 
+/* The connections that may have something of the rows. */
+static redisReply *
+list_connections(struct gather *g)
+{
+	struct mq_command c = {0};
+	redisReply *names = NULL;
+	int i;
+
+	/* Other tools than mq-stats have no rights for holders. */
+	if (g->links.named && !g->links.wanted &&
+	    g->wanted & MQ_STATS_UNLISTED) {
+		rsmq_start(&c, &rsmq_script_holders, NULL, g->anywhere);
+		for (i = 0; i < g->out->count; i++)
+			rsmq_keys(&c, NULL, g->out->queues[i].name, "holders");
+		names = mq_call(g->r, &c, MQ_STRINGS);
+	}
+	return names != NULL ? names : rsmq_connections(g->r, g->anywhere);
+}
+
 int
 rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
     struct mq_stats *out)
@@ -273,7 +292,7 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (mq_server_time(r, &out->now_ms) == 0 &&
 	    list_rows(r, queues, count, wanted, out) == 0 &&
 	    ask_queues(&g) == 0)
-		all = rsmq_connections(r, anywhere);
+		all = list_connections(&g);
 	if (all != NULL) {
 		mq_rows_connections(out, all, NULL);
 		rv = mq_ask_typed(r,

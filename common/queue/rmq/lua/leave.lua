@@ -1,6 +1,6 @@
 -- Forget a connection without messages of its queue.
 --
--- KEYS unacked consumers queues connections=listed lease info
+-- KEYS unacked consumers holders queues connections=listed lease info
 -- ARGV queue connection
 --
 --   queues  those of the connection
@@ -15,8 +15,12 @@ if call('EXISTS', unacked) == 1 then
   return 0
 end
 call('DEL', consumers)
+call('HDEL', holders, connection)
 call('SREM', queues, queue)
 if call('EXISTS', queues) == 0 then
+  if connections == 'rmq::connections' then
+    redis.pcall('ZREM', 'rmq::holders', connection)
+  end
   call('SREM', connections, connection)
   call('DEL', lease, info)
 end

@@ -1,7 +1,7 @@
 -- One step of taking a queue from a dead connection.
 --
--- KEYS q:PLACES known connections=listed unacked heartbeat=lease consumers listed=queues
---      other-consumers other-unacked | [rejected] [settings] [info] [running] [notify=*]
+-- KEYS q:PLACES known connections=listed unacked heartbeat=lease consumers holders
+--      listed=queues other-consumers other-unacked | [rejected] [settings] [info] [running] [notify=*]
 --      [notified=*]
 -- ARGV name connection dry share [attempts] [from] [slots] [host] [limit] [listener]
 --      [told]
@@ -256,6 +256,9 @@ if left + 4 * crashed > share and share < 500 then
 end
 -- DEL needs no memory; see claim.lua.
 call('DEL', consumers)
+if info then
+  call('HDEL', holders, connection)
+end
 -- On a cluster, the cleaner lists the queue next, before it takes the queue from the
 -- connection.
 if known == 'rmq::queues' then
@@ -276,6 +279,7 @@ end
 if left == 0 and call('SCARD', listed) == 0 then
   if info then
     call('DEL', info, running)
+    redis.pcall('ZREM', 'rmq::holders', connection)
   end
   unlisted = call('SREM', connections, connection)
 end

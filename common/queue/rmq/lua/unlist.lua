@@ -12,4 +12,5 @@ if redis.call('PTTL', heartbeat) > 0 or redis.call('SCARD', queues) > 0 then
   return 0
 end
 redis.call('DEL', info, running)
+redis.pcall('ZREM', 'rmq::holders', connection)
 return redis.call('SREM', connections, connection)

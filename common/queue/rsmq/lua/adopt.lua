@@ -1,7 +1,7 @@
 -- Give a message, named by its id, to a connection of its own, as if it had been handed out
 -- by receipt: in RSMQ everybody with a message's id may settle it.
 --
--- KEYS q:PLACES held lease connections
+-- KEYS q:PLACES held lease connections holders
 -- ARGV id connection host pid queue ms
 --
 --   ms     of the connection's lease
@@ -13,6 +13,7 @@
 -- A crash before: nothing has happened.  After: the lease ends by itself.
 
 -- include layout
+-- include holders
 
 local score = call('ZSCORE', q.z, id)
 local m = read(q, { id })[1]
@@ -28,7 +29,8 @@ call('HSET', lease, 'host', host, 'pid', pid, 'slots', 1, 'lease', ms,
   'receipts', 1, 'queues', cjson.encode({ queue }))
 call('PEXPIRE', held, ms)
 call('PEXPIRE', lease, ms)
-call('ZADD', connections, 0, connection)
+call('ZADD', connections, 1, connection)
+list_holder(holders, connection, connections)
 -- The last receive of an unacked message is a run that goes on, not an attempt before it.
 if tonumber(score) > now and m.runs > 0
     and not await_run(q, { id })[1] then

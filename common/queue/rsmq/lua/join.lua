@@ -4,7 +4,8 @@
 -- ARGV connection host pid slots ms consumed attempts makes queue...
 -- NEEDS HGET HSET HSETNX SADD PEXPIRE ZADD
 --
---   queue_key  the hash of each queue, then the counters of each that is consumed
+--   queue_key  the hash of each queue, then the counters of each that is consumed, then the
+--              holders of each that is consumed
 --   ms         of the lease; '': the shortest vt of the queues that are consumed
 --   consumed   how many of the queues are consumed, the first ones
 --   attempts   how many runs a message may have here
@@ -22,6 +23,7 @@
 -- over, and a cleaner has seen that.
 
 -- include layout
+-- include holders
 
 local queues = { unpack(ARGV, first_queue) }
 local hashes = { unpack(KEYS, first_queue_key, first_queue_key + #queues - 1) }
@@ -29,6 +31,7 @@ local counters = { unpack(KEYS, first_queue_key + #queues) }
 local LEAST = 3000
 local lease = tonumber(ms)
 consumed = tonumber(consumed)
+local holders = { unpack(counters, consumed + 1) }
 local by_receipt = lease
 
 need()
@@ -51,12 +54,14 @@ if by_receipt then
   call('HSET', own, 'receipts', 1)
 end
 call('PEXPIRE', own, int(lease))
-call('ZADD', connections, 0, connection)
+-- Older consumers, which are not among the holders of their queues, have a score of 0.
+call('ZADD', connections, 1, connection)
 for i = 1, consumed do
   local most = tonumber(redis.pcall('HGET', counters[i], 'attempts')) or 0
   if most < tonumber(attempts)
       and call('HEXISTS', hashes[i], 'vt') == 1 then
     redis.pcall('HSET', counters[i], 'attempts', attempts)
   end
+  list_holder(holders[i], connection, connections)
 end
 return lease

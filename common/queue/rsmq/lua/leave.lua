@@ -1,6 +1,6 @@
 -- Forget a connection without messages of its queue.
 --
--- KEYS q:PLACES held lease connections
+-- KEYS q:PLACES held lease connections holders
 -- ARGV connection
 --
 --   reply 1; 0 and nothing done: the connection has messages
@@ -15,4 +15,5 @@ if #held_by(q, held) > 0 then
 end
 call('DEL', held, lease)
 call('ZREM', connections, connection)
+call('HDEL', holders, connection)
 return 1
