@@ -199,9 +199,8 @@ function add_line(line,    path, of, found) {
 	if (line !~ /^-- include /) {
 		if (line ~ /@OBEYED@/)
 			sub(/@OBEYED@/, obeyed_pattern(), line)
-		note_words(line)
 		asks += sub(/need\(\)/, "need(KEYS[1], " needed() ")", line)
-		text = text line "\n"
+		code[++lines] = line
 		return
 	}
 	path = own "/" substr(line, 12) ".lua"
@@ -235,13 +234,51 @@ function check_needs(    i, count, item) {
 			fail("NEEDS " item[i] ", which the body does not run")
 }
 
-# Which words the body has.
-function note_words(line,    word, i, n) {
-	if (line ~ /^ *--/)
-		return
-	n = split(line, word, /[^A-Za-z0-9_]+/)
-	for (i = 1; i <= n; i++)
-		body[word[i]]
+# Adds n to how often the body has each word of these lines.
+function count_words(from, to, n,    i, j, word, words) {
+	for (i = from; i <= to; i++) {
+		words = code[i] ~ /^ *--/ ? 0 : split(code[i], word, /[^A-Za-z0-9_]+/)
+		for (j = 1; j <= words; j++)
+			uses[word[j]] += n
+	}
+}
+
+# Removes the functions of libraries that nothing calls: it takes the server time to define one.
+function drop_unused(    i, n, f, name, from, to, before, dropped) {
+	for (i = 1; i <= lines; i++)
+		if (code[i] ~ /^local function /) {
+			name[++n] = code[i]
+			gsub(/^local function |\(.*/, "", name[n])
+			from[n] = i
+			while (code[i] != "end")
+				i++
+			to[n] = i
+		}
+	count_words(1, lines, 1)
+	do {
+		dropped = 0
+		for (f = 1; f <= n; f++) {
+			before = uses[name[f]]
+			count_words(from[f], to[f], -1)
+			if (before == 0 || uses[name[f]] > 0) {
+				count_words(from[f], to[f], 1)
+				continue
+			}
+			for (i = from[f]; i <= to[f]; i++)
+				code[i] = "--"
+			dropped = 1
+		}
+	} while (dropped)
+}
+
+# Takes the body as it is now, and which words it has.
+function read_body(    i, word) {
+	drop_unused()
+	for (i = 1; i <= lines; i++)
+		text = text code[i] "\n"
+	for (word in uses)
+		if (uses[word] > 0)
+			body[word]
 }
 
 !behind && /^-- (KEYS|ARGV|REPLY|NEEDS) / {
@@ -265,6 +302,7 @@ function note_words(line,    word, i, n) {
 END {
 	if (failed)
 		exit 1
+	read_body()
 	check_needs()
 	read_keys()
 	read_args()
