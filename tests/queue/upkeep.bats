@@ -76,17 +76,21 @@ in_line() {
 }
 
 @test "upkeep: a connection leaves a queue that it holds nothing of" {
-	local all="unacked consumers queues rmq::connections beat info"
+	local all="unacked consumers holders queues rmq::connections beat info"
 	redis mset consumers 1 beat 1 info 1 >/dev/null
 	redis sadd queues q r >/dev/null
 	redis sadd rmq::connections c >/dev/null
 	redis lpush unacked a >/dev/null
+	redis hset holders c "0 0 c" d "0 0 d" >/dev/null
+	redis zadd rmq::holders 1 c >/dev/null
 	assert_equal "$(step leave "$all" "q c")" 0
 	assert_equal "$(redis exists consumers)" 1
 	redis del unacked >/dev/null
 	assert_equal "$(step leave "$all" "q c")" 1
 	assert_equal "$(redis smembers queues) $(redis exists consumers beat info rmq::connections)" "r 3"
+	assert_equal "$(redis hkeys holders) $(redis exists rmq::holders)" "d 1"
 	assert_equal "$(step leave "$all" "r c")" 1
+	assert_equal "$(redis exists rmq::holders)" 0
 	assert_equal "$(redis exists beat info rmq::connections)" 0
 }
 
@@ -108,7 +112,7 @@ in_line() {
 # bury SLOTS [SHARE [FROM [DRY [NOTIFY [KEY... LISTENER]]]]]: a step of a cleaner with what
 # connection c has of q; three runs are allowed.
 bury() {
-	step reclaim_dead "$keys rmq::queues rmq::connections u beat consumers queues form1 form2 \
+	step reclaim_dead "$keys rmq::queues rmq::connections u beat consumers holders queues form1 form2 \
 		${q}rejected settings info runs ${*:6:$(($# > 6 ? $# - 6 : 0))}" \
 		"q c '${4-}' ${2-1000} 3 ${3-0} $1 web1 '' '${5-}' ${7+${!#}}" | tr -cd ' -~'
 }
@@ -122,6 +126,7 @@ attempts() {
 	redis lpush u 1 2 3 4 >/dev/null
 	redis mset consumers 1 runs 1 form2 1 >/dev/null
 	redis hset info slots 2 >/dev/null
+	redis hset holders c "0 0 c" >/dev/null
 	redis sadd queues q r >/dev/null
 	redis sadd rmq::connections c >/dev/null
 	redis set beat 1 px 60000 >/dev/null
@@ -136,7 +141,7 @@ attempts() {
 	assert_equal "$(bury 2)" "0 4 2 0 0 2 0"
 	assert_equal "$(redis lrange "${q}ready" 0 1 | xargs) $(attempts "${q}ready")" "4 3 1 1"
 	assert_equal "$(redis exists u consumers) $(redis smembers queues)" "0 r"
-	assert_equal "$(redis exists info runs) $(redis smembers rmq::queues)" "2 q"
+	assert_equal "$(redis exists info runs holders) $(redis smembers rmq::queues)" "2 q"
 	redis del queues >/dev/null
 	redis set consumers 1 >/dev/null
 	assert_equal "$(bury 2)" "0 0 0 0 1 0 0"
@@ -241,7 +246,7 @@ held_by_c() {
 }
 
 @test "upkeep: a queue is deleted when nobody uses it, and its connections are those" {
-	local own="$keys ${q}rejected rate counters paused settings watch idle minutes hours form1 form2 out in"
+	local own="$keys ${q}rejected rate counters paused settings watch idle holders minutes hours form1 form2 out in"
 	local c="beat queues consumers unacked form3 form4"
 	delete() {
 		step delete "${NAMES-rmq::queues} rmq::connections $own $c" "q $1 c"
