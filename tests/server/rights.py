@@ -205,6 +205,7 @@ pause all,resume * 1 --all --resume
 pause quiet,url,layout * 0 -q -u @U -L @L q
 set - * 0 q
 set - * 0 q attempts=3 backoff= rate=5/s
+set - rmq 0 q group-slots=2
 set create * 0 --create new attempts=3
 set existing,verbose * 0 --existing -v q attempts=3
 set new * 0 --new newer attempts=3

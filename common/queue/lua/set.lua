@@ -25,7 +25,7 @@ for i = first_name, #ARGV, each_name do
   slots = name == 'group-slots' and (tonumber(value) or 1) or slots
 end
 if locks then
-  most = tonumber((call('HGET', locks, 's') or ''):match('%d+$')) or 1
+  most = tonumber((call('HMGET', locks, 's')[1] or ''):match('%d+$')) or 1
   -- HDEL changes nothing: without the right, the script ends here.
   call('HDEL', locks, '')
 end
