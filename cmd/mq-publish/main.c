@@ -13,11 +13,17 @@ publish(struct transport *t)
 {
 	struct options *o = t->opt;
 	const struct mq_server *server = t->redis.server;
+	const char *batch;
 	int status, waited;
 	struct mq_info r;
 
 	publish_messages(t);
 	batch_settle(t);
+	batch = mq_envelope_get(&o->headers, MQ_HEADER_BATCH);
+	if (batch != NULL && t->count[MQ_PUBLISHED] == 0)
+		mq_option_must(&t->redis,
+		    mq_queue_begin_batch(
+			&t->redis, o->shared.layout, o->queue, batch));
 	status = outcome_finish(t);
 	if (o->wait) {
 		waited = wait_for_endings(t);

@@ -232,6 +232,8 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 		end_bad(m, "Mq-Id: not an id (32 letters and digits)");
 	if (!mq_message_unique_good(&e))
 		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
+	if (!mq_message_batches_good(&e))
+		end_bad(m, "Mq-Batch, Mq-After: not the names of batches");
 	if (!mq_message_limits_good(&e))
 		end_bad(m, "Mq-Attempts and Mq-Timeout must be above 0");
 	mq_id_make(&m->ids, next_us(m), unique);

@@ -152,6 +152,8 @@ enum {
 	PRIORITY,
 	FROM,
 	UNTIL,
+	BATCH,
+	AFTER,
 	ATTEMPTS,
 	READY,
 	DELAYED,
@@ -164,6 +166,8 @@ static const char *const headers[] = {[KEY] = MQ_HEADER_KEY,
     [PRIORITY] = MQ_HEADER_PRIORITY,
     [FROM] = MQ_HEADER_FROM_TICK,
     [UNTIL] = MQ_HEADER_UNTIL_TICK,
+    [BATCH] = MQ_HEADER_BATCH,
+    [AFTER] = MQ_HEADER_AFTER,
     [ATTEMPTS] = MQ_HEADER_ATTEMPTS};
 
 static void
@@ -199,6 +203,17 @@ take_name(void *into, const struct mq_given *given)
 	    given->name, given->arg);
 	forbid(*given->arg == '\0', "%s: must not be empty", given->name);
 	mq_envelope_set(&o->headers, headers[given->option->which], given->arg);
+}
+
+/* Takes the name of a batch, or several, with commas between them. */
+static void
+take_batch(void *into, const struct mq_given *given)
+{
+	const char *why =
+	    mq_message_batches_error(given->arg, given->option->which == AFTER);
+
+	forbid(why != NULL, "%s: %s: %s", given->name, given->arg, why);
+	take_name(into, given);
 }
 
 static void
@@ -346,6 +361,11 @@ static const struct mq_option messages[] = {
 	MQ_FLAG(struct options, how.join), .needs = MQ_HAS_KEYS},
     {'g', "--group", "GROUP", "+one message of a group at a time, in order",
 	.take = take_name, .which = GROUP, .needs = MQ_HAS_GROUPS},
+    {0, "--batch", "NAME", "count the end of the message in this batch",
+	.take = take_batch, .which = BATCH, .needs = MQ_HAS_BATCHES},
+    {0, "--after", "NAME[,NAME]",
+	"ready when all messages of these batches have ended",
+	.take = take_batch, .which = AFTER, .needs = MQ_HAS_BATCHES},
     {0, "--max-length", "N[:HIGH]",
 	"refuse if N messages are ready; for a priority\n"
 	"above 0, if HIGH are",
@@ -491,7 +511,8 @@ options_parse(struct options *o, int argc, char *argv[])
 	/* Keys, groups and results need rights; lines of JSON and requests may ask for
 	 * them. */
 	holds = o->framing == MQ_FRAME_JSONL || o->http || o->awaited ||
-	    mq_message_has(&o->headers, MQ_TRAIT_LOCK);
+	    mq_message_has(&o->headers, MQ_TRAIT_LOCK) ||
+	    has_header(o, MQ_HEADER_AFTER);
 	mq_option_rights(&o->shared,
 	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
 		(o->how.realtime ? MQ_TELLS : 0) |
@@ -559,6 +580,8 @@ static const struct {
     {"Mq-Key", "--key="},
     {"Mq-Unique", "--unique="},
     {"Mq-Group", "--group="},
+    {"Mq-Batch", "--batch="},
+    {"Mq-After", "--after="},
     {"Mq-Param1", "--param=1="},
     {"Mq-Param2", "--param=2="},
     {"Mq-Param3", "--param=3="},

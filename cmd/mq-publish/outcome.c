@@ -21,7 +21,9 @@ report(struct transport *t)
 	} others[] = {{MQ_PUBLISHED_JOINED, "joined", "joined"},
 	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
 	    {MQ_PUBLISHED_STALE, "too late", "too late"},
-	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
+	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"},
+	    {MQ_PUBLISHED_NO_BATCH, "without its batch",
+		"without their batch"}};
 	unsigned long accepted = t->count[MQ_PUBLISHED], other;
 	unsigned long n = accepted - t->behind, unsafe = accepted - t->safe;
 	unsigned long unknown = count_unknown(t);
@@ -49,12 +51,12 @@ report(struct transport *t)
 	mq_buf_free(&more);
 }
 
-/* Messages that were duplicates, too late or too long. */
+/* Messages that were duplicates, too late or too long, or have nothing to wait for. */
 static unsigned long
 count_refused(const struct transport *t)
 {
 	return t->count[MQ_PUBLISHED_DUPLICATE] + t->count[MQ_PUBLISHED_STALE] +
-	    t->count[MQ_PUBLISHED_TOO_LONG];
+	    t->count[MQ_PUBLISHED_TOO_LONG] + t->count[MQ_PUBLISHED_NO_BATCH];
 }
 
 /* If the only message was certainly refused, removes its attachments; after a failure,
@@ -96,15 +98,22 @@ outcome_finish(struct transport *t)
 	unsigned long refused = count_refused(t);
 	bool too_long = t->count[MQ_PUBLISHED_TOO_LONG] > 0;
 	const struct mq_shared *shared = &t->opt->shared;
+	const char *after = mq_envelope_get(&t->opt->headers, MQ_HEADER_AFTER);
 	const char *why = shared->layout->has & MQ_HAS_IDS ?
 	    "another message has its id" :
 	    "another message has its key";
+	char no_batch[512];
 
 	drop_attachments(t);
 	if (too_long)
 		why = "it is longer than the queue's maxsize";
 	else if (t->count[MQ_PUBLISHED_STALE] > 0)
 		why = "its last tick is over";
+	else if (t->count[MQ_PUBLISHED_NO_BATCH] > 0) {
+		snprintf(no_batch, sizeof(no_batch), "no batch %s",
+		    after != NULL ? after : "of this name");
+		why = no_batch;
+	}
 	if (refused == 1 && t->count[MQ_PUBLISHED] == 0 && !t->reported &&
 	    !shared->quiet)
 		mq_say("%s: not published: %s", t->opt->queue, why);

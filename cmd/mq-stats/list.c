@@ -52,6 +52,8 @@ extra_text(const struct list *l, const struct message *s)
 	case MQ_DELAYED:
 		if (item->in_line)
 			return mq_xstrdup("turn");
+		if (item->follows)
+			return mq_xstrdup("batch");
 		if (item->tick > 0)
 			return mq_xasprintf("tick %lld", (long long)item->tick);
 		if (item->due_ms <= l->now_ms)

@@ -141,6 +141,38 @@ print_runs(const struct model *m, bool json)
 	}
 }
 
+/* Prints the counts of a batch; returns whether it exists. */
+static bool
+print_batch(struct collector *c, const struct stats_options *o)
+{
+	const char *queue = o->queues[0], *name = o->list.filter.batch;
+	long long counts[MQ_BATCH_COUNTS];
+	json_t *v;
+	bool known;
+	int i;
+
+	mq_option_needs(&o->shared, "--batch", MQ_HAS_BATCHES);
+	mq_option_must(&c->redis,
+	    mq_queue_batch(&c->redis, c->layout, queue, name, &known, counts));
+	if (!known && !o->shared.quiet)
+		mq_say("%s: no batch %s", queue, name);
+	if (!known)
+		return false;
+	v = json_pack("{so so}", "batch", mq_json_text(name), "queue",
+	    mq_json_name(queue));
+	for (i = 0; i < MQ_BATCH_COUNTS; i++)
+		if (o->format == FORMAT_JSON)
+			mq_json_set(
+			    v, mq_batch_words[i], json_integer(counts[i]));
+		else
+			printf("%-12s%lld\n", mq_batch_words[i], counts[i]);
+	if (o->format == FORMAT_JSON)
+		output_json_line(v);
+	else
+		json_decref(v);
+	return true;
+}
+
 /* Prints the subject of the options; returns whether the subject exists. */
 static bool
 show_subject(
@@ -161,6 +193,8 @@ show_subject(
 		return m->runs.count > 0 && known;
 	case SUBJECT_ONE:
 		return one_print(c, o, m);
+	case SUBJECT_BATCH:
+		return find_queues(c, 0, m) && print_batch(c, o);
 	case SUBJECT_HTML:
 		c->past = o->again ? 0 : INT_MAX;
 		collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);

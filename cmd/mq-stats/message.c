@@ -47,6 +47,8 @@ set_options(json_t *v, const struct mq_envelope *e)
 	} all[] = {
 	    {"priority", MQ_HEADER_PRIORITY, true},
 	    {"group", MQ_HEADER_GROUP, false},
+	    {"batch", MQ_HEADER_BATCH, false},
+	    {"after", MQ_HEADER_AFTER, false},
 	    {"key", MQ_HEADER_KEY, false},
 	    {"unique", MQ_HEADER_UNIQUE, false},
 	    {"from_tick", MQ_HEADER_FROM_TICK, true},
@@ -84,11 +86,12 @@ message_facts(const struct message *m)
 	if (m->state == MQ_DELAYED) {
 		mq_json_set(v, "waits_for",
 		    json_string(item->in_line ? "turn" :
+			    item->follows     ? "batch" :
 			    item->tick > 0    ? "tick" :
 						"time"));
 		if (item->tick > 0)
 			mq_json_set(v, "tick", json_integer(item->tick));
-		else if (!item->in_line)
+		else if (!item->in_line && !item->follows)
 			mq_json_set(v, "due_ms", json_integer(item->due_ms));
 	}
 	if (m->state == MQ_UNACKED)

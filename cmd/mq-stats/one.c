@@ -191,6 +191,8 @@ print_headers(const struct message *s, int64_t now_ms)
 
 	text_line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
 	text_line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
+	text_line("batch", mq_envelope_get(e, MQ_HEADER_BATCH));
+	text_line("after", mq_envelope_get(e, MQ_HEADER_AFTER));
 	if (key != NULL) {
 		text = mq_xasprintf("%s (%s%s)", key, unique,
 		    unique[strspn(unique, "0123456789")] == '\0' ? " ms" : "");

@@ -124,6 +124,9 @@ static const struct mq_option subjects[] = {
     {0, "--id", "ID", "+one message, wherever it is, and its history",
 	.take = mq_filter_take,
 	.at = offsetof(struct stats_options, list.filter)},
+    {0, "--batch", "NAME", "how many of a batch of a queue have ended, and how",
+	.take = mq_filter_take, .which = 1,
+	.at = offsetof(struct stats_options, list.filter)},
     {0, "--list", "STATE",
 	"+the ready, delayed, unacked or rejected messages\n"
 	"of a queue, the next one first",
@@ -167,7 +170,7 @@ static void
 check_needs(const struct stats_options *o, const char *framing)
 {
 	enum subject s = o->subject;
-	const char *filter = o->list.filter.option;
+	const char *filter = s == SUBJECT_BATCH ? NULL : o->list.filter.option;
 	const char *rows = "the table of queues, --watch, --html or --http";
 	bool list = s == SUBJECT_LIST, http = s == SUBJECT_HTTP;
 	bool of_one = list || s == SUBJECT_REASONS;
@@ -189,7 +192,8 @@ check_needs(const struct stats_options *o, const char *framing)
 		"--html or --http"},
 	    {o->payloads, http, "--payloads", "--http"},
 	    {o->hosts.n > 0, http, "--host", "--http"},
-	    {of_one, o->count == 1, o->subject_name, "one queue (try --help)"},
+	    {of_one || s == SUBJECT_BATCH, o->count == 1, o->subject_name,
+		"one queue (try --help)"},
 	};
 	size_t i;
 
@@ -229,7 +233,7 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {{forms, o},
 	    {http_options, &o->hosts}, {subjects, o},
-	    {mq_filter_options + 1, &o->list.filter}, {lists, o},
+	    {mq_filter_options + 2, &o->list.filter}, {lists, o},
 	    {framings, &o->list.framing}, {mq_shared_options, &o->shared}, {0}};
 
 	*o = (struct stats_options){
@@ -242,10 +246,13 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	    argv + optind, argc - optind);
 	o->queues = argv + optind;
 	o->count = argc - optind;
-	/* With --list and --reasons, --id is one of the filters. */
+	/* With --list and --reasons, --id and --batch are filters. */
 	if (o->list.filter.id != NULL && o->subject != SUBJECT_LIST &&
 	    o->subject != SUBJECT_REASONS)
 		set_subject(o, SUBJECT_ONE, "--id");
+	if (o->list.filter.batch != NULL && o->subject != SUBJECT_LIST &&
+	    o->subject != SUBJECT_REASONS)
+		set_subject(o, SUBJECT_BATCH, "--batch");
 	check_options(o);
 	if (o->list.offset == -1)
 		o->list.offset = 0;

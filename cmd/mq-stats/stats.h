@@ -308,6 +308,7 @@ enum subject {
 	SUBJECT_REASONS,
 	SUBJECT_RUNNING,
 	SUBJECT_ONE,
+	SUBJECT_BATCH,
 	SUBJECT_HTML,
 	SUBJECT_SERVER,
 	SUBJECT_HTTP, /* until the request has set another subject */

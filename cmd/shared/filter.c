@@ -3,12 +3,12 @@
 #include <regex.h>
 
 /* The part of a message that a condition tests; from MATCH on, by a regular expression. */
-enum subject { ID, KEY, SINCE, OLDER, MATCH, STDERR, REASON, HEADER };
+enum subject { ID, BATCH, KEY, SINCE, OLDER, MATCH, STDERR, REASON, HEADER };
 
 struct mq_condition {
 	enum subject subject;
 	bool negated;
-	const char *text; /* KEY, ID: as given */
+	const char *text; /* ID, BATCH, KEY: as given */
 	char *header;	  /* HEADER: its name */
 	int64_t ms;	  /* SINCE, OLDER: unix time */
 	regex_t re;
@@ -33,6 +33,8 @@ mq_filter_take(void *into, const struct mq_given *given)
 	c->subject = (enum subject)given->option->which;
 	c->negated = f->negated;
 	c->text = arg;
+	if (c->subject == BATCH && !f->negated)
+		f->batch = arg;
 	f->negated = false;
 	if (f->option == NULL)
 		f->option = option;
@@ -70,6 +72,8 @@ take_not(void *into, const struct mq_given *given)
 
 const struct mq_option mq_filter_options[] = {
     {0, "--id", "ID", "+the message with this id", .take = mq_filter_take},
+    {0, "--batch", "NAME", "of this batch, or waits for it",
+	.take = mq_filter_take, .which = BATCH},
     {0, "--match", "RE", "the payload matches the regular expression",
 	.take = mq_filter_take, .which = MATCH},
     {0, "--reason", "RE", "+the last reason (Mq-Error) matches",
@@ -143,6 +147,21 @@ equals(const char *text, const char *wanted)
 	return text != NULL && strcmp(text, wanted) == 0;
 }
 
+/* Whether a message waits for a batch, by its list of names. */
+static bool
+awaits(const char *names, const char *batch)
+{
+	size_t n = strlen(batch), len;
+
+	for (; names != NULL && *names != '\0';
+	     names += len + (names[len] == ',')) {
+		len = strcspn(names, ",");
+		if (len == n && memcmp(names, batch, n) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool
 meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 {
@@ -168,6 +187,9 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 		    e, c->subject == HEADER ? c->header : MQ_HEADER_ERROR);
 		return text != NULL &&
 		    matches_regex(&c->re, text, strlen(text));
+	case BATCH:
+		return equals(mq_envelope_get(e, MQ_HEADER_BATCH), c->text) ||
+		    awaits(mq_envelope_get(e, MQ_HEADER_AFTER), c->text);
 	case KEY:
 		return equals(mq_envelope_get(e, MQ_HEADER_KEY), c->text);
 	case ID:

@@ -649,7 +649,8 @@ mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
 {
 	static const char *const names[] = {"keys", "groups", "ticks",
 	    "priorities below 0", "results", "attributes of queues",
-	    "notifications of new messages", "ids without headers"};
+	    "notifications of new messages",
+	    "ids without headers", [11] = "batches"};
 
 	forbid(!(o->layout->has & what), "%s: the layout %s has no %s", option,
 	    o->layout->name, names[ffs((int)what) - 1]);

@@ -265,13 +265,14 @@ extern const struct mq_option mq_filter_options[]; /* into a struct mq_filter */
 
 struct mq_filter {
 	const char *id;	    /* without --not; NULL: any; also for a scan */
+	const char *batch;  /* without --not, the last one; NULL: any */
 	const char *option; /* first filter other than id; NULL: none */
 	/* Set by the module. */
 	struct mq_condition *conditions;
 	bool negated; /* the next condition will be */
 };
 
-/* take() of all filters but --not; which 0 is --id. */
+/* take() of all filters but --not; which 0 is --id, 1 --batch. */
 void mq_filter_take(void *filter, const struct mq_given *);
 
 /* Ends with exit 64 if the layout cannot have an id, or nothing follows --not. */

@@ -22,6 +22,9 @@ static const struct {
     {MQ_HEADER_KEY, MQ_TRAIT_OBEYED | MQ_TRAIT_LOCK | MQ_TRAIT_OWN},
     {MQ_HEADER_UNIQUE, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
     {MQ_HEADER_REPLY_TO, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
+    {MQ_HEADER_BATCH, MQ_TRAIT_OBEYED | MQ_TRAIT_LOCK | MQ_TRAIT_OWN},
+    {MQ_HEADER_AFTER, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
+    {MQ_HEADER_ENDED, MQ_TRAIT_OWN},
     {MQ_HEADER_ATTEMPT, MQ_TRAIT_OWN},
     {MQ_HEADER_ERROR, MQ_TRAIT_OWN},
     {MQ_HEADER_HISTORY, MQ_TRAIT_OWN},
@@ -137,6 +140,41 @@ mq_message_timeout_ms(const struct mq_envelope *e, int64_t most)
 	long own = mq_envelope_get_long(e, MQ_HEADER_TIMEOUT, 0);
 
 	return own > 0 && (most == 0 || own < most) ? own : most;
+}
+
+#define BATCH_MAX 256 /* bytes of the name of a batch */
+
+const char *
+mq_message_batches_error(const char *names, bool several)
+{
+	const char *p = names;
+	size_t n;
+
+	for (; *p != '\0'; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f ||
+		    (*p == ',' && !several) || strchr("\"\\[]{}", *p) != NULL)
+			return "a name must not contain blanks, commas, "
+			       "quotes, \\ [ ] { }";
+	for (p = names;; p += n + 1) {
+		n = strcspn(p, ",");
+		if (n == 0)
+			return "a name must not be empty";
+		if (n > BATCH_MAX)
+			return "a name has at most 256 bytes";
+		if (p[n] == '\0')
+			return NULL;
+	}
+}
+
+bool
+mq_message_batches_good(const struct mq_envelope *e)
+{
+	const char *batch = mq_envelope_get(e, MQ_HEADER_BATCH);
+	const char *after = mq_envelope_get(e, MQ_HEADER_AFTER);
+
+	return (batch == NULL ||
+		   mq_message_batches_error(batch, false) == NULL) &&
+	    (after == NULL || mq_message_batches_error(after, true) == NULL);
 }
 
 bool

@@ -104,6 +104,8 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 #define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* last tick for a run */
 #define MQ_HEADER_EXPIRES    "Mq-Expires"    /* last time for a run, unix ms */
 #define MQ_HEADER_REPLY_TO   "Mq-Reply-To" /* the message's id, for its result */
+#define MQ_HEADER_BATCH	     "Mq-Batch"	   /* the batch that counts its end */
+#define MQ_HEADER_AFTER	     "Mq-After" /* batches to wait for: NAME[,NAME]... */
 
 /* Set by consumers and cleaners. */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
@@ -111,7 +113,9 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 #define MQ_HEADER_NAME	  "Mq-Name"    /* if the id cannot be shown */
 #define MQ_HEADER_NOTICE  "Mq-Notice"  /* notice: the queue it is about */
 #define MQ_HEADER_COPY	  "Mq-Copy-Of" /* copy: the id of the original */
-#define MQ_HEADER_DEST	  "Mq-Dest"    /* in the queue relay: a URL */
+/* Set by the scripts, for each batch: "NAME TOTAL DONE REJECTED EXPIRED PURGED UNKNOWN". */
+#define MQ_HEADER_ENDED "Mq-Ended"
+#define MQ_HEADER_DEST	"Mq-Dest" /* in the queue relay: a URL */
 /* Duplicate: RQ's full id of its first ancestor. */
 #define MQ_HEADER_ORIGIN "Mq-Orig-Id"
 
@@ -135,6 +139,11 @@ bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
 long mq_message_attempts(const struct mq_envelope *, long most);
 int64_t mq_message_timeout_ms(const struct mq_envelope *, int64_t most);
 
+/* Why a text is no name of a batch, or, if several may be given, no names with commas between
+ * them; NULL: it is. */
+const char *mq_message_batches_error(const char *, bool several);
+/* Whether the names of batches in the headers are valid, or missing. */
+bool mq_message_batches_good(const struct mq_envelope *);
 /* Whether these two headers are valid, or missing. */
 bool mq_message_limits_good(const struct mq_envelope *);
 

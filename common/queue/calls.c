@@ -144,6 +144,66 @@ mq_queue_tick(struct mq_redis *r, const struct mq_layout *layout,
 	return mq_call_number(r, &c, now);
 }
 
+const char *const mq_batch_words[MQ_BATCH_COUNTS] = {"total", "open", "done",
+    "rejected", "expired", "purged", "pushed", "unknown"};
+
+/* Starts a command with the key of a batch's counts. */
+static struct mq_command
+about_batch(struct mq_redis *r, const struct mq_layout *layout,
+    const char *verb, const char *queue, const char *batch)
+{
+	struct mq_command c = mq_redis_command(r);
+	char *word = mq_xasprintf("result::batch:%s", batch);
+
+	mq_command_plain(&c, verb);
+	layout->extra->key(&c, queue, word);
+	free(word);
+	return c;
+}
+
+int
+mq_queue_batch(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, const char *batch, bool *known,
+    long long counts[MQ_BATCH_COUNTS])
+{
+	struct mq_command c = about_batch(r, layout, "HMGET", queue, batch);
+	redisReply *reply;
+	size_t i;
+
+	for (i = 0; i < MQ_BATCH_COUNTS; i++)
+		mq_command_str(&c, mq_batch_words[i]);
+	reply = mq_redis_answer(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	*known = false;
+	for (i = 0; i < reply->elements && i < MQ_BATCH_COUNTS; i++) {
+		counts[i] = 0;
+		if (reply->element[i]->type != REDIS_REPLY_STRING)
+			continue;
+		counts[i] = strtoll(reply->element[i]->str, NULL, 10);
+		*known |= i == MQ_BATCH_TOTAL;
+	}
+	freeReplyObject(reply);
+	return 0;
+}
+
+int
+mq_queue_begin_batch(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, const char *batch)
+{
+	struct mq_command c = about_batch(r, layout, "HINCRBY", queue, batch);
+	long long n;
+
+	mq_command_words(&c, "total 0");
+	if (mq_call_number(r, &c, &n) == -1)
+		return -1;
+	/* As KEPT of rmq/lua/lib/batch.lua. */
+	c = about_batch(r, layout, "PEXPIRE", queue, batch);
+	mq_command_words(&c, "2592000000");
+	return mq_call_number(r, &c, &n);
+}
+
 int
 mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, bool all, int64_t ms, bool *was)

@@ -61,6 +61,28 @@ int mq_queue_attributes(struct mq_redis *, const struct mq_layout *,
 int mq_queue_tick(struct mq_redis *, const struct mq_layout *,
     const char *queue, int64_t tick, long long *now);
 
+/* The counts of a batch, with MQ_HAS_BATCHES, in the order of mq_batch_words; those from DONE on
+ * are of ends. */
+enum {
+	MQ_BATCH_TOTAL,
+	MQ_BATCH_OPEN,
+	MQ_BATCH_DONE,
+	MQ_BATCH_REJECTED,
+	MQ_BATCH_EXPIRED,
+	MQ_BATCH_PURGED,
+	MQ_BATCH_PUSHED,
+	MQ_BATCH_UNKNOWN,
+	MQ_BATCH_COUNTS
+};
+extern const char *const mq_batch_words[MQ_BATCH_COUNTS];
+/* Reads them; *known: the batch exists. */
+int mq_queue_batch(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const char *batch, bool *known,
+    long long counts[MQ_BATCH_COUNTS]);
+/* Begins a batch that may have no messages. */
+int mq_queue_begin_batch(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const char *batch);
+
 /* Pauses a queue, or all in its namespace, for ms milliseconds (-1: until it is resumed), or
  * resumes it (0); *was: it was paused before. */
 int mq_queue_pause(struct mq_redis *, const struct mq_layout *,

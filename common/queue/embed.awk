@@ -244,15 +244,17 @@ function count_words(from, to, n,    i, j, word, words) {
 }
 
 # Removes the functions of libraries that nothing calls: it takes the server time to define one.
-function drop_unused(    i, n, f, name, from, to, before, dropped) {
+function drop_unused(    i, n, f, name, from, to, depth, before, dropped) {
 	for (i = 1; i <= lines; i++)
 		if (code[i] ~ /^local function /) {
 			name[++n] = code[i]
 			gsub(/^local function |\(.*/, "", name[n])
 			from[n] = i
-			while (code[i] != "end")
-				i++
-			to[n] = i
+			# A function may have those of a library in it.
+			depth = 1
+			for (to[n] = i + 1; depth > 0; to[n]++)
+				depth += (code[to[n]] ~ /^local function /) - (code[to[n]] == "end")
+			to[n]--
 		}
 	count_words(1, lines, 1)
 	do {

@@ -80,7 +80,7 @@ enum mq_published
 mq_layout_published(const redisReply *reply, int i)
 {
 	/* In the order of the enum. */
-	static const char letters[] = "adjfst";
+	static const char letters[] = "adjfstu";
 	const char *letter;
 
 	/* The reply to a plain LPUSH. */
@@ -200,7 +200,9 @@ mq_layout_obeys(
 	} asked[] = {{MQ_HEADER_KEY, MQ_HAS_KEYS},
 	    {MQ_HEADER_GROUP, MQ_HAS_GROUPS},
 	    {MQ_HEADER_FROM_TICK, MQ_HAS_TICKS},
-	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS}};
+	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS},
+	    {MQ_HEADER_BATCH, MQ_HAS_BATCHES},
+	    {MQ_HEADER_AFTER, MQ_HAS_BATCHES}};
 	const char *priority = mq_envelope_get(e, MQ_HEADER_PRIORITY);
 	size_t i;
 

@@ -91,7 +91,8 @@ enum mq_published {
 	MQ_PUBLISHED_JOINED,	    /* another message has the key, for both */
 	MQ_PUBLISHED_FULL,	    /* the queue is at its limit */
 	MQ_PUBLISHED_STALE,	    /* the last tick is over */
-	MQ_PUBLISHED_TOO_LONG	    /* longer than the queue's maxsize */
+	MQ_PUBLISHED_TOO_LONG,	    /* longer than the queue's maxsize */
+	MQ_PUBLISHED_NO_BATCH	    /* a batch to wait for is unknown */
 };
 
 /* --- claiming -------------------------------------------------------------- */
@@ -207,9 +208,9 @@ struct mq_place {
 struct mq_item {
 	const char *element;
 	size_t len;
-	/* DELAYED: waits in line for a group; or for a tick (not 0); or until due_ms, unix
-	 * ms. */
-	bool in_line;
+	/* DELAYED: waits in line for a group; or for batches; or for a tick (not 0); or until
+	 * due_ms, unix ms. */
+	bool in_line, follows;
 	int64_t tick, due_ms;
 	const char *connection; /* UNACKED: its name; NULL: not known */
 	size_t prefix;		/* the layout's own */
@@ -395,7 +396,8 @@ enum {
 	MQ_HAS_IDS = 1 << 7,	    /* even for messages without a header */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
 	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: each claim is a run */
-	MQ_HAS_NODES = 1 << 10	    /* queues on all nodes of a cluster */
+	MQ_HAS_NODES = 1 << 10,	    /* queues on all nodes of a cluster */
+	MQ_HAS_BATCHES = 1 << 11
 };
 
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };

@@ -44,15 +44,15 @@ teardown() {
 # The rows of options in the source: "--long short argument" a line; short is "." if there
 # is none, argument no_argument or required_argument, or optional_argument: that is only
 # given behind a '='.  Those that tools share are in cmd/shared, where the tool names them;
-# NAME + 1 is without the first row.
+# NAME + N is without the first N rows.
 options() {
 	local source=("$root/cmd/$1".c "$root/cmd/$1"/{main,options}.c)
 	perl -e 'my ($shared, $own) = @ARGV;
 		my @tables = $own;
-		while ($own =~ /\b(\w+_options)( \+ 1)?, /g) {
-			my $less = $2;
+		while ($own =~ /\b(\w+_options)(?: \+ (\d))?, /g) {
+			my $less = $2 // 0;
 			my ($rows) = $shared =~ /^const struct mq_option $1\[\] = \{\n(.*?)^\};/ms or next;
-			$rows =~ s/^.*?\n    (?=\{)//s if $less;
+			$rows =~ s/^.*?\n    (?=\{)//s for 1 .. $less;
 			push @tables, $rows;
 		}
 		for (@tables) {

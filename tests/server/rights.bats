@@ -54,7 +54,7 @@ only() {
 }
 
 @test "rights: what only one option needs is printed with it" {
-	local key='~rmq::queue::{p}::*' clone=(+client'|'kill +client'|'list +client'|'setname +pexpire)
+	local key='~rmq::queue::{p}::*' clone=(+client'|'kill +client'|'list +client'|'setname)
 	only --durable mq-publish +config'|'get +info +wait
 	only --resume mq-pause +del
 	only "--running --id $(printf '%032d' 7)" mq-return '&mq::wake::*' +publish
@@ -73,14 +73,14 @@ only() {
 		only --jsonl mq-publish +hdel +hrandfield +set
 		only --http mq-publish +hdel +hrandfield +set
 		only "--tick 1" mq-publish +set
-		only --clone mq-return '~mq::attach::*' +exec +multi +hincrby "${clone[@]}"
+		only --clone mq-return '~mq::attach::*' +exec +multi "${clone[@]}"
 		only "--notify p" mq-consume "$key"
 		only "--push p" mq-consume "$key"
 		only "--to p" mq-return "$key"
 	else
 		only --delete-queue mq-purge +srem
 		only --realtime mq-publish '&rsmq:rt:q' +publish
-		only --clone mq-return +unlink "${clone[@]}"
+		only --clone mq-return +unlink +pexpire "${clone[@]}"
 		only --create mq-set +hsetnx +time
 		only "--push p" mq-consume '~rsmq:p' '~rsmq:p:Q' '~rsmq:p:X*'
 		only "--to p" mq-return '~rsmq:p' '~rsmq:p:Q' '~rsmq:p:X*'

@@ -42,6 +42,9 @@ publish unique rmq 0 -k new --unique queued q <x
 publish coalesce rmq 0 -k other --unique queued --coalesce q <x
 publish coalesce rmq 0 -k late --unique queued --coalesce q <x
 publish key rmq 0 -k old --unique 1h -d 1h q <x
+publish batch rmq 0 --batch b m <x
+publish batch,null rmq 0 -0 --batch c m <x
+publish after rmq 0 --after b m <x
 publish group rmq 0 -g a --max-length 99 q <x
 publish from-tick rmq 0 --from-tick 9 q <x
 publish until-tick rmq 0 --until-tick 9 q <x
@@ -133,6 +136,7 @@ stats running * 0,1 --running
 stats server * 0,64 --server
 stats id * 0 --id @id
 stats id * 1 --id @none q
+stats batch rmq 0 --batch b m
 stats list * 0 --list ready q
 stats list * 0 --list delayed q
 stats list * 0 --list rejected q
@@ -170,6 +174,7 @@ return running,id * 75 --running --id @running q
 return match,reason,since,not,stderr,header * 0 --match . --reason . --since 1h --not --stderr zz --not --header A=b q
 return older-than * 1 --older-than 1h q
 return key rmq 1 --key zz q
+return batch rmq 0 --batch b m
 return id * 0 --id @rejected q
 return limit,rate,json,verbose * 0 -n 1 --rate 100/s --json -v q
 return dry-run * 0 --dry-run q
@@ -190,6 +195,7 @@ purge match * 0 --ready --match . -f q
 purge match * 0 --delayed --match . -f q
 purge reason,since,not,stderr,header * 0 --rejected --reason . --since 1h --not --stderr zz --not --header A=b -f q
 purge older-than * 1 --rejected --older-than 1h -f q
+purge batch rmq 0 --ready --batch b -f m
 purge key rmq 0 --ready --key key -f q
 purge id * 0 --rejected --id @rejected -f q
 purge limit * 0 -n 1 --ready -f q
@@ -211,7 +217,7 @@ set existing,verbose * 0 --existing -v q attempts=3
 set new * 0 --new newer attempts=3
 set json,quiet,url,layout * 0 --json -q -u @U -L @L q
 """
-QUEUES = "big d empty f g gone large late many old p paused q".split()
+QUEUES = "big d empty f g gone large late m many old p paused q".split()
 # What says something about the tool, and asks no server.
 WITHOUT = {"help", "version", "print-acl"}
 
@@ -309,6 +315,9 @@ def world():
         does("publish", "-k", "held", "-g", "b", "g")
         does("publish", "-g", "b", "--from-tick", "2", "g")
         w["held"] = receipt("g")
+        does("publish", "--batch", "b", "m")
+        does("consume", "-n", "1", "--no-clean", "m", "--", "false", statuses=(1,))
+        does("publish", "--batch", "b", "m")
     for options in [], [], [], ["-e", "1h"], ["-e", "1h"]:
         does("publish", *options, "q")
     w["dead"] = dead()
@@ -459,6 +468,9 @@ def run(row, words, keys):
     tool, options, where, statuses, *args = shlex.split(row)
     queues = QUEUES if where.endswith("!") else []
     if where.strip("!") not in ("*", layout):
+        return None
+    # Older versions had no batches.
+    if before and {"batch", "after"} & set(options.split(",")):
         return None
     restore(keys, tool if tool == "clean" else args)
     if "durable" in options:

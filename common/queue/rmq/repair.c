@@ -69,7 +69,7 @@ parse_locks(void *arg, redisReply *some)
 			p->late |= bound < p->now;
 		else if (what == 't' || what == 'T')
 			p->late |= bound < p->tick;
-		else if ((what == 'g' || what == 'k') &&
+		else if ((what == 'g' || what == 'k' || what == 'm') &&
 		    strlen(e[i + 1]->str) >= MQ_ID_LEN)
 			add_lock(p, e[i]->str, e[i + 1]->str);
 	}
@@ -142,7 +142,7 @@ mark_search(struct repair *p, const char *verb)
 
 enum { NOW, LOCKS, IN_LINE, TICK, READY, PRIORITY, DELAYED, QUESTIONS };
 static const char questions[] =
-    "TIME @|HLEN Q:locks|ZCOUNT Q:delayed " RMQ_IN_LINE " +inf|?GET Q:clock|"
+    "TIME @|HLEN Q:locks|ZCOUNT Q:delayed " RMQ_FOLLOWS " +inf|?GET Q:clock|"
     "LLEN Q:ready|ZCARD Q:priority|ZCARD Q:delayed";
 
 /* One consumer of a queue looks for the holders of its locks, once in 30 s; none if memory is

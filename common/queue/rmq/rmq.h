@@ -38,8 +38,9 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 #define RMQ_AT_TICK (INT64_C(1) << 50)
 /* The score in priority of a message of tick 0. */
 #define RMQ_TICKS (-(INT64_C(1) << 52))
-/* The lowest score in delayed of a message in line. */
-#define RMQ_IN_LINE "4503599627370496"
+/* The lowest score in delayed of a message that waits for a batch; those in line for a group
+ * have higher ones. */
+#define RMQ_FOLLOWS "2251799813685248"
 /* The keys among which a queue's messages move; see lua/lib/place.lua. */
 #define RMQ_PLACES "ready priority delayed locks clock result::"
 

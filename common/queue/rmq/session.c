@@ -625,7 +625,7 @@ rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 const struct mq_layout mq_layout_rmq = {
     MQ_LAYOUT_TABLE(rmq),
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
-	MQ_HAS_RESULTS | MQ_HAS_NODES,
+	MQ_HAS_RESULTS | MQ_HAS_NODES | MQ_HAS_BATCHES,
     .lease_ms = RMQ_LEASE_S * INT64_C(1000),
     .queue_lease_ms = QUEUE_LEASE_MS,
     .attachments = &rmq_attachments,

@@ -54,6 +54,18 @@ local function write_headers(headers)
   return table.concat(out, ',')
 end
 
+-- The element with a header in place of an earlier one.  A header line that other programs cannot
+-- read stays as it is.
+local function with_header(element, of, values)
+  local stop = element:find('\n', 6, true)
+  local headers = parse_headers(element:sub(6, stop))
+  if not headers then
+    return element
+  end
+  headers[of] = values
+  return element:sub(1, 5) .. '{' .. write_headers(headers) .. '}' .. element:sub(stop)
+end
+
 -- Records that the consumer died during this attempt, the last one or not; returns the reason.
 -- host: a further member of the record, with its comma, or ''.
 local function note_crash(headers, at_ms, attempt, last, host)

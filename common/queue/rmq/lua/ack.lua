@@ -15,8 +15,8 @@
 -- what is between them.
 --
 -- A crash before: all messages are unacked.  After: acked messages are gone, their locks are
--- free, the next of their groups have their turn, and the others are as they were, in the
--- same order.
+-- free, the next of their groups have their turn, their batches have counted them, and the
+-- others are as they were, in the same order.
 
 -- include rights
 
@@ -87,13 +87,22 @@ for place = 1, window do
 end
 need()
 check_types(q)
+local options_of, batched = {}, {}
+for i = 1, #acked do
+  local w = options(acked[i])
+  options_of[i] = w or false
+  if w and w.batch then
+    batched[#batched + 1] = w
+    in_batches().check(q, w)
+  end
+end
 -- The removal comes first, as it needs no memory; see claim.lua.
 ack()
 
 -- Turns of groups that need only a place in ready begin together.
 local lines, of, keys = {}, {}, {}
 for i = 1, #acked do
-  local w = options(acked[i])
+  local w = options_of[i]
   if w and w.line then
     lines[#lines + 1], of[#of + 1] = 'g' .. w.line, w
   end
@@ -129,5 +138,8 @@ if ready[1] then
 end
 for i = 1, #keys do
   unlock(q, keys[i], 'done')
+end
+for i = 1, #batched do
+  in_batches().close(q, batched[i].id, batched[i].batch, 'done')
 end
 return 1

@@ -36,17 +36,6 @@ local is_list = not waits or where == 'ready'
 local tick = not dry and clock(q)
 local work, missing, names = 1000, 0, {}
 
--- Other programs cannot read a header that cannot be parsed, so that stays as it is.
-local function with_error(element, why)
-  local stop = element:find('\n', 6, true)
-  local headers = parse_headers(element:sub(6, stop))
-  if not headers then
-    return element
-  end
-  headers['Mq-Error'] = { why }
-  return element:sub(1, 5) .. '{' .. write_headers(headers) .. '}' .. element:sub(stop)
-end
-
 -- The attachments of a message and its id, if the message has any.
 local function attached(element)
   local stop = element:sub(1, 5) == '\255\0\190\190J' and element:find('\n', 6, true)
@@ -63,9 +52,12 @@ end
 
 -- Late messages, with their members in a set, or places in a list.
 local found, places = {}, {}
+-- Members of followers without an open batch: its counts have expired, or were deleted.
+local left_over = {}
 
--- Looks at a message; returns whether the step has done enough.  line: line_of().
-local function see(element, place, line)
+-- Looks at a message; returns whether the step has done enough.  line: line_of().  follows:
+-- the message waits for batches.
+local function see(element, place, line, follows)
   local w = options(element)
   local files = attached(element)
   tick = tick or w and clock(q)
@@ -73,7 +65,7 @@ local function see(element, place, line)
   local why = waits and w and (w.expires and now > w.expires and 'expired'
     or w.last_tick and w.last_tick < tick
       and string.format('stale: tick %.0f is over', w.last_tick))
-  if w and (w.line or w.key) and (dry or not why) then
+  if w and (w.line or w.key or w.batch) and (dry or not why) then
     names[#names + 1] = w.id
   end
   names[#names + 1] = files or nil
@@ -84,6 +76,9 @@ local function see(element, place, line)
     return work <= 0
   elseif waits and w and not dry then
     note_late(q, w)
+  end
+  if follows and w and w.after and not in_batches().awaited(q, w) then
+    left_over[#left_over + 1] = { member = place, w = w }
   end
   -- A rejected message holds no group.
   if group and line and turns_of(q, line, slots_of(q, line))[1] then
@@ -106,7 +101,7 @@ local function reject(from)
     call('LSET', key, places[1], found[1].element)
   end
   for i = 1, #found do
-    call('LPUSH', rejected, with_error(found[i].element, found[i].why))
+    call('LPUSH', rejected, with_header(found[i].element, 'Mq-Error', { found[i].why }))
   end
   if is_list then
     mark_places(key, places, tombstone)
@@ -115,7 +110,7 @@ local function reject(from)
     call('ZREM', key, unpack(places))
   end
   for i = 1, #found do
-    leave(q, found[i].w, 'vanish')
+    leave(q, found[i].w, 'vanish', 'expired')
     tell(q, found[i].w, 'expired', found[i].why)
   end
 end
@@ -151,8 +146,13 @@ local looked = go_through(key, range, from, left, function(element, score, n)
     return see(element, -from - n)
   end
   at, sign = score, element:sub(1, 32)
-  return see(element:sub(33), element, where == 'delayed' and line_of(score))
+  score = where == 'delayed' and tonumber(score)
+  return see(element:sub(33), element, score and line_of(score),
+    score and score >= FOLLOWS and score < IN_LINE)
 end)
+for i = 1, dry and 0 or #left_over do
+  in_batches().start(q, left_over[i].member, left_over[i].w)
+end
 local stay = looked
 if #found > 0 and not dry then
   reject(from)

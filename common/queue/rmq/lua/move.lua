@@ -93,6 +93,12 @@ local sure = false
 -- The messages that have left; their groups have their next turns once all have left.
 local gone = {}
 
+-- What the batch of a rejected message has counted.
+local function how_ended(element)
+  local why = element:match('"Mq%-Error":%["(%a+)')
+  return (why == 'expired' or why == 'stale') and 'expired' or 'rejected'
+end
+
 -- Moves messages of a part, from the first on, while there is work left; returns how many.
 local function move(part)
   local headed, n = departure, 0
@@ -113,6 +119,10 @@ local function move(part)
     new[n] = holds and part[n] or anew(part[n], 'Mq-Attempt')
     asks[n] = options(new[n]) or false
     any = any or asks[n]
+    if asks[n] and asks[n].batch then
+      in_batches().check(q, asks[n])
+      asks[n].returned = not holds and moves and same and how_ended(part[n])
+    end
     work = work - (asks[n] and WEIGHT or 1)
   end
   if any and not sure then
@@ -270,7 +280,8 @@ if moved > 0 and moves then
   make_known(to, queues)
 end
 for i = 1, #gone do
-  leave(q, gone[i], (from == 'delayed' or not moves) and 'vanish' or 'done')
+  leave(q, gone[i], (from == 'delayed' or not moves) and 'vanish' or 'done',
+    moves and 'pushed' or 'purged')
   if not moves then
     tell(q, gone[i], 'purged')
   end

@@ -20,8 +20,8 @@
 --               and published now), and the element
 --   reply nil and nothing done: the previous batch is not done; else a letter for each
 --         message: 'a', accepted; 'd', its key is held; 'j', joined; 's', its last tick is
---         over; 'f', the queue is full, also for all messages behind; then the ids of
---         messages that were joined
+--         over; 'u', a batch that it waits for is unknown; 'f', the queue is full, also
+--         for all messages behind; then the ids of messages that were joined
 --
 -- A crash before: no message is there, and attachments expire.  After: all accepted messages
 -- are there, counted and marked, and their attachments stay.  A marked batch is not published
@@ -71,7 +71,7 @@ alike = alike ~= ''
 local ahead = alike and when == 'now' and 0 or 32
 local shared = alike and options(ARGV[first_message]:sub(ahead + 1))
 local id_at = shared and shared.id and ARGV[first_message]:find(shared.id, 1, true)
-local holds = shared and (shared.line or shared.key)
+local holds = shared and (shared.line or shared.key or shared.batch or shared.after)
 if marks then
   need(marks, 'HSET', 'PEXPIRE')
 end
@@ -189,6 +189,9 @@ local function publish(arg)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
+  if w and w.after and in_batches().unknown(q, w) then
+    return 'u'
+  end
   if join ~= '' and w and w.key and join_other(w) then
     return 'j'
   end
@@ -198,7 +201,7 @@ local function publish(arg)
   if limited and (space(w) or 1) <= 0 then
     return 'f'
   end
-  if w and w.line and not alike and is_copy(q, w) then
+  if w and (w.line or w.batch) and not alike and is_copy(q, w) then
     element, w = copied(element, w)
   end
   if w and w.key and not lock(q, w, true, due > now and due) then

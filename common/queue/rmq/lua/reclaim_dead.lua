@@ -144,7 +144,7 @@ local function move_any(others, crashed)
     -- The message leaves by its place, as equal ones may be there.
     call('LSET', unacked, at, mark)
     call('LREM', unacked, at, mark)
-    leave(q, options(element), 'done')
+    leave(q, options(element), 'done', 'rejected')
     tell(q, options(moved), 'rejected', why)
     if notify and not value(headers, 'Mq-Notice') then
       send_rejection(headers, why)

@@ -14,8 +14,10 @@
 --   reply  'free': number of locks released; else 1
 --
 -- At most 200 locks in one step.
+-- The member of a batch that is gone counts as one with an unknown end.
+--
 -- A crash before: nothing has happened.  After: the locks are free, and the next messages of
--- the groups are claimable, or wait for their time.
+-- the groups, and followers of batches, are claimable, or wait for their time.
 
 -- include place
 
@@ -50,6 +52,8 @@ for i = first_field, #ARGV, each_field do
     released = released + 1
     if not dry and line then
       begin_turns(q, turns)
+    elseif not dry and field:sub(1, 1) == 'm' then
+      in_batches().close(q, field:sub(2), value:match('^%S+ (.*) %d+$'), 'unknown')
     elseif not dry then
       call('HDEL', q.locks, field)
     end

@@ -4,7 +4,7 @@ local call = redis.call
 local now_us = call('TIME')
 now_us = now_us[1] * 1000000 + now_us[2]
 local now = math.floor(now_us / 1000)
-local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
+local AT_TICK, TICKS, FOLLOWS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 51, 2 ^ 52
 
 local function clock(q)
   return math.max(0, math.min(tonumber(call('GET', q.clock)) or 0, 2 ^ 48))

@@ -208,9 +208,22 @@ local function turns_after(q, w)
   return false
 end
 
+-- The functions of batch.lua.  Few messages are in batches, and to define all of these takes as
+-- long as several commands.
+local batches
+local function in_batches()
+  if not batches then
+-- include batch
+    batches = { check = check, open = open, is_open = is_open, unknown = unknown,
+      awaited = awaited, start = start, close = close, admit = admit }
+  end
+  return batches
+end
+
 -- Frees the locks of a message that has left its queue.  when: 'done' (or rejected), or
--- 'vanish' if it was never run.  turns: turns_after(), if the caller has it.
-local function leave(q, w, when, turns)
+-- 'vanish' if it was never run.  ending: what its batch counts.  turns: turns_after(), if the
+-- caller has it.
+local function leave(q, w, when, ending, turns)
   if w and w.line and turns == nil then
     turns = turns_after(q, w)
   end
@@ -219,5 +232,8 @@ local function leave(q, w, when, turns)
   end
   if w and w.key then
     unlock(q, w, when)
+  end
+  if w and w.batch then
+    in_batches().close(q, w.id, w.batch, ending)
   end
 end

@@ -37,7 +37,7 @@ local function be_sure(q, to, arrive)
   end
 end
 
--- Clears the time and the first tick that a message waits for, so that it can be claimed now,
+-- Clears the time, the first tick and the batches that a message waits for, so that it can be claimed now,
 -- or once it has had its turn in line.
 local function at_once(q, element, w)
   if w and w.due > now then
@@ -45,6 +45,9 @@ local function at_once(q, element, w)
   end
   if w and w.tick and w.tick > clock(q) then
     w.tick, element = 0, anew(element, 'Mq-From-Tick')
+  end
+  if w then
+    w.after = nil
   end
   return element
 end

@@ -51,6 +51,8 @@ local function options(element)
     due = number(has.Due, 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
     key = id and as_text(has.Key),
+    batch = id and as_text(has.Batch),
+    after = as_text(has.After),
     -- How long the key is kept: 'queued', 'done', or milliseconds.
     unique = (has.Unique == 'queued' or number(has.Unique, 1, 2 ^ 48))
       and has.Unique or 'done',

@@ -99,11 +99,17 @@ local function refresh_locks(q, w)
   if held then
     take_key(q, w.key, w.id, mode(held))
   end
+  if w.batch and in_batches().is_open(q, w) then
+    in_batches().open(q, w)
+  end
 end
 
--- Whether a message with the same id holds the group or the key here.
+-- Whether a message with the same id holds the group or the key here, or is open in a batch.
 local function is_copy(q, w)
   local held = own_slot(q, w)
+  if w.batch and not held then
+    held = in_batches().is_open(q, w)
+  end
   if not held then
     held = own(q, 'k', w.key, w)
     -- A key that is kept for a time outlives its message.
@@ -158,6 +164,12 @@ local function admit(q, element, w, due, unique, first)
   end
   if w then
     note_late(q, w)
+  end
+  if w and (w.batch or w.after) then
+    element = in_batches().admit(q, element, w)
+    if not element then
+      return
+    end
   end
   if w and w.line then
     -- A message takes its group if that is free, or stands in line.

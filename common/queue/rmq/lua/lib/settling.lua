@@ -8,6 +8,7 @@ local w = options(element)
 local moved = header .. element:sub(offset + 1)
 local v = header == '' and w or options(moved)
 local turns
+local ENDINGS = { ack = 'done', reject = 'rejected', expire = 'expired', push = 'pushed' }
 
 -- Causes any refusal before the first change.  False: the element is not in unacked.
 local function may_settle()
@@ -19,9 +20,12 @@ local function may_settle()
   if how ~= 'ack' or #element >= LONG then
     need(unacked, 'LREM', 'LSET')
   end
-  if w and (w.line or w.key) then
+  if w and (w.line or w.key or w.batch) then
     need()
     call('HLEN', q.locks)
+  end
+  if w and w.batch and ENDINGS[how] then
+    in_batches().check(q, w)
   end
   -- If the next of the group has its turn, its place is checked, too.  A message that is
   -- pushed to its own queue may be that next one, so its turn is found later.
@@ -72,7 +76,7 @@ local function put()
   remove(unacked, element, 1)
   make_known(how == 'push' and to.priority and to or q, known)
   if how ~= 'front' and how ~= 'again' then
-    leave(q, w, how == 'expire' and 'vanish' or 'done', turns)
+    leave(q, w, how == 'expire' and 'vanish' or 'done', ENDINGS[how], turns)
   elseif v and v.key and v.unique == 'queued' then
     lock(q, v, false, how == 'again' and delay > 0 and now + delay)
   end
@@ -87,6 +91,6 @@ local function settle()
   if remove(unacked, element, 1) == 0 then
     return 0
   end
-  leave(q, w, 'done', turns)
+  leave(q, w, 'done', 'done', turns)
   return 1
 end

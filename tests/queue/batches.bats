@@ -1,0 +1,205 @@
+#!/usr/bin/env bats
+# topologies: cluster
+# mq-publish --batch and --after: the ends of a batch are counted, and its followers run after the
+# last one.
+
+load ../helpers/server
+load ../helpers/consume
+
+setup() {
+	common_setup
+	: >"$T/log"
+	# Notes what runs, and ends as the file of its payload says.
+	script work <<-'S'
+		read -r p
+		echo "$p" >>"$T/log"
+		while [ -e "$T/hold.$p" ]; do sleep 0.02; done
+		sleep 0.02
+		exit "$(cat "$T/status.$p" 2>/dev/null || echo 0)"
+	S
+}
+
+# The open members.
+members() {
+	redis hkeys "rmq::queue::[q]::locks" | grep -c '^m' || true
+}
+
+# The counts of batch $1, in the order of mq-stats: total open done rejected expired purged
+# pushed unknown.  $2: the queue.
+counts() {
+	"$BUILD/mq-stats" --batch "$1" "${2:-q}" | awk '{ printf "%s%s", sep, $2; sep = " " }'
+}
+
+counts_are() {
+	[ "$(counts "$1" "${3:-q}")" = "$2" ]
+}
+
+drain() {
+	"$BUILD/mq-consume" --drain --backoff 1ms..1ms "$@" q -- "$T/work" 3>&- 2>/dev/null || true
+}
+
+@test "batches: each end counts in its batch, a retry does not" {
+	run_mq 0 mq-publish --batch b q one two
+	run_mq 0 mq-publish --batch b -e 1ms q late
+	run_mq 0 mq-publish --batch b -d 1h q delayed
+	run_mq 0 mq-publish --batch c q other
+	run_mq 0 mq-publish q none
+	assert_equal "$(counts b)" "4 4 0 0 0 0 0 0"
+	echo 75 >"$T/status.one"
+	timeout -k 1 2 "$BUILD/mq-consume" --backoff 1h..1h q -- "$T/work" 3>&- || true
+	assert_equal "$(counts b)" "4 2 1 0 1 0 0 0"
+	rm "$T/status.one"
+	run_mq 0 mq-return --from delayed q
+	echo 1 >"$T/status.delayed"
+	drain
+	assert_equal "$(counts b)" "4 0 2 1 1 0 0 0"
+	assert_equal "$(counts c)" "1 0 1 0 0 0 0 0"
+	run_mq 0 mq-stats --json --batch b q
+	assert_equal "$(jq -c '[.batch, .queue, .total, .done]' <<<"$output")" '["b","q",4,2]'
+	run_mq 1 mq-stats --batch nobody q
+	assert_equal "$stderr" "mq-stats: q: no batch nobody"
+	assert_equal "$(members) $(locks)" "0 0"
+}
+
+@test "batches: acks of a window count, too" {
+	run_mq 0 mq-publish -l --batch b q < <(seq 200)
+	assert_equal "$(drained | wc -w)" 200
+	assert_equal "$(counts b)" "200 0 200 0 0 0 0 0"
+	assert_equal "$(members) $(locks)" "0 0"
+}
+
+@test "batches: a rejected one that comes back is open again" {
+	run_mq 0 mq-publish --batch b q one two
+	echo 1 >"$T/status.one"
+	drain
+	assert_equal "$(counts b)" "2 0 1 1 0 0 0 0"
+	run_mq 0 mq-return q
+	assert_equal "$(counts b)" "2 1 1 0 0 0 0 0"
+	rm "$T/status.one"
+	drain
+	assert_equal "$(counts b)" "2 0 2 0 0 0 0 0"
+}
+
+@test "batches: purged, pushed, and in another queue" {
+	run_mq 0 mq-publish --batch b q one two three four
+	run_mq 0 mq-purge --force --ready --limit 1 q
+	run_mq 0 mq-publish --batch b -d 1h q delayed
+	run_mq 0 mq-return --from delayed --to other q
+	assert_equal "$(counts b)" "5 3 0 0 0 1 1 0"
+	eventually 5 counts_are b "1 1 0 0 0 0 0 0" other
+	script push <<-'S'
+		read -r p
+		echo push >&3
+	S
+	run_mq 0 mq-consume --push other -n 1 q -- "$T/push"
+	assert_equal "$(counts b)" "5 2 0 0 0 1 2 0"
+	eventually 5 counts_are b "2 2 0 0 0 0 0 0" other
+	run_mq 0 mq-purge --force --batch b --all q
+	assert_equal "$(counts b)" "5 0 0 0 0 3 2 0"
+}
+
+@test "batches: a follower runs once, after the last member" {
+	run_mq 0 mq-publish --batch b q one two
+	run_mq 0 mq-publish --batch c q three
+	run_mq 0 mq-publish --after b,c -p 5 q follower
+	run_mq 0 mq-publish --after b -g g q first second
+	run_mq 0 mq-stats --list delayed q
+	assert_equal "$(grep -c batch <<<"$output")" 3
+	assert_equal "$(held q)" "3 3 0 0"
+	drain
+	assert_equal "$(tail -n 3 "$T/log" | sort | xargs)" "first follower second"
+	assert_equal "$(wc -l <"$T/log")" 6
+	assert_equal "$(members) $(locks)" "0 0"
+}
+
+@test "batches: nothing open, an empty batch, and one that nobody knows" {
+	run_mq 1 mq-publish --after b q x
+	assert_equal "$stderr" "mq-publish: q: not published: no batch b"
+	run_mq 0 mq-publish -l --batch b q </dev/null
+	run_mq 0 mq-publish --after b q x
+	assert_equal "$(held q)" "1 0 0 0"
+	run_mq 1 mq-publish --after b,c q y
+	assert_equal "$(held q)" "1 0 0 0"
+	assert_equal "$(element q ready | header Mq-Ended)" "b 0 0 0 0 0 0"
+}
+
+@test "batches: the next member after a release begins a new round" {
+	run_mq 0 mq-publish --batch b q one
+	run_mq 0 mq-publish --after b q follower
+	drain
+	run_mq 0 mq-publish --batch b q two three
+	assert_equal "$(counts b)" "2 2 0 0 0 0 0 0"
+	run_mq 0 mq-publish --after b q follower2
+	drain
+	assert_equal "$(xargs <"$T/log")" "one follower two three follower2"
+}
+
+@test "batches: a follower that expires, is purged, or is wanted now" {
+	touch "$T/hold.one"
+	run_mq 0 mq-publish --batch b q one
+	run_mq 0 mq-publish --after b --batch d q follower
+	run_mq 0 mq-publish --after d q last
+	run_mq 0 mq-publish --after b q gone
+	run_mq 0 mq-purge --force --delayed --match gone q
+	assert_equal "$(held q)" "1 2 0 0"
+	run_mq 0 mq-return --from delayed --match follower q
+	assert_equal "$(held q)" "2 1 0 0"
+	rm "$T/hold.one"
+	drain
+	assert_equal "$(xargs <"$T/log")" "one follower last"
+}
+
+@test "batches: lines of JSON, copies and requests are members, duplicates of an id, too" {
+	run_mq 0 mq-publish --batch b q one
+	run_mq 0 mq-stats --jsonl --list ready q
+	run_mq 0 mq-publish --jsonl q <<<"$output"
+	assert_equal "$(counts b)" "2 2 0 0 0 0 0 0"
+	drain
+	assert_equal "$(counts b)" "2 0 2 0 0 0 0 0"
+	run_mq 65 mq-publish --jsonl q \
+		<<<'{"payload":"x","headers":{"Mq-Batch":["a b"]}}'
+	run_mq 64 mq-publish --batch a,b q x
+	run_mq 64 mq-publish --after a,,b q x
+	[ "${TOPOLOGY:-}" != cluster ] || return 0
+	run_mq 64 mq-publish -L rsmq --batch b q x
+	assert_equal "$stderr" "mq-publish: --batch: the layout rsmq has no batches"
+}
+
+@test "batches: consumers that are killed, each member counts once" {
+	local round
+	run_mq 0 mq-publish -l --batch b q < <(seq 60)
+	run_mq 0 mq-publish --after b q follower
+	for round in 1 2 3; do
+		start_mq mq-consume -j 4 q -- "$T/work"
+		eventually 10 lines_reach "$T/log" $((round * 10))
+		dies
+		run_mq 0 mq-clean
+	done
+	drain
+	assert_equal "$(counts b)" "60 0 60 0 0 0 0 0"
+	assert_equal "$(grep -c follower "$T/log")" 1
+	assert_equal "$(tail -n 1 "$T/log")" follower
+	assert_equal "$(members) $(locks)" "0 0"
+}
+
+@test "batches: an end that nobody counted, and counts that are gone" {
+	run_mq 0 mq-publish --batch b q one two
+	run_mq 0 mq-publish --after b q follower
+	# As programs of other kinds end a message.
+	redis rpop 'rmq::queue::[q]::ready' >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(counts b)" "2 1 0 0 0 0 0 1"
+	assert_equal "$(held q)" "1 1 0 0"
+	redis rpop 'rmq::queue::[q]::ready' >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(counts b)" "2 0 0 0 0 0 0 2"
+	assert_equal "$(element q ready | header Mq-Ended)" "b 2 0 0 0 0 2"
+	assert_equal "$(members) $(held q)" "0 1 0 0 0"
+	run_mq 0 mq-publish --batch b q three
+	run_mq 0 mq-publish --after b q follower2
+	redis del 'rmq::queue::[q]::result::batch:b' >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(held q)" "3 0 0 0"
+	drain
+	assert_equal "$(members)" 0
+}
