@@ -184,6 +184,18 @@ def list_connections(server, n, alive):
     server.pipe([("SET", name % i + "heartbeat", 1) for i in range(alive)])
 
 
+def list_consumers(server, n):
+    """So many live consumers of other queues, as these tools join."""
+    name = "rmq::connection::mq-%d::"
+    later = int((time.time() + 3600) * 1000)
+    server.pipe([("SADD", "rmq::connections", "mq-%d" % i) for i in range(n)])
+    server.pipe([("SADD", name % i + "queues", "queue-%d" % (i % 10))
+                 for i in range(n)])
+    server.pipe([("SET", name % i + "heartbeat", 1) for i in range(n)])
+    server.pipe([("ZADD", "rmq::holders", later, "mq-%d" % i)
+                 for i in range(n)])
+
+
 def listed(name, queues):
     """A server with so many queues."""
     server = Server(name)
@@ -199,7 +211,7 @@ def listed(name, queues):
 def known():
     queues, connections = number("QUEUES", 1000000), number("LISTED", 5000)
     kinds = {"few": (10, 20), "queues": (queues, 20),
-             "connections": (10, connections)}
+             "connections": (10, connections), "consumers": (10, connections)}
     servers = {kind: listed("known-" + kind, size[0])
                for kind, size in kinds.items()}
     crowds = [start(s, "mq-consume", "-q", "--no-clean", QUEUE)
@@ -227,7 +239,10 @@ def known():
     def sample():
         found = {}
         for kind, server in servers.items():
-            list_connections(server, kinds[kind][1], 10)
+            if kind == "consumers":
+                list_consumers(server, kinds[kind][1])
+            else:
+                list_connections(server, kinds[kind][1], 10)
             found["stats", kind] = ms(server, lambda: tool(
                 server, "mq-stats", QUEUE))
             server.call("LPUSH", "rmq::queue::[other]::ready", "x")
@@ -248,6 +263,8 @@ def known():
         for work in "stats", "start", "claim of 20", "clean", "drain":
             ratio("known: %s, %s, ms" % (what, work), samples, (work, kind),
                   (work, "few"), "-" if work == "drain" else "<= 1.5")
+    ratio("known: %d consumers of these tools, stats, ms" % connections,
+          samples, ("stats", "consumers"), ("stats", "few"), "<= 1.5")
     extra = (connections - 20) / 1e3
     dead_each = (median(samples, ("first clean", "connections")) -
                  median(samples, ("first clean", "few"))) / extra

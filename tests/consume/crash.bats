@@ -411,7 +411,8 @@ asks_what_it_holds() {
 	local verdict then said
 	while IFS='|' read -r verdict then said; do
 		begin_anew
-		take_body -v
+		# The retry is still delayed when the tool has ended, on any machine.
+		take_body -v --backoff 1h..1h
 		redis config set min-replicas-to-write 1
 		echo "$verdict" >"$T/go"
 		eventually 10 gone "$(cat "$T/taken")"

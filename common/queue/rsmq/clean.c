@@ -85,6 +85,23 @@ clean_connections(struct cleaner *w)
 	return rv;
 }
 
+/* Removes the dead from the holders of queues. */
+static int
+clean_holders(struct cleaner *w, const struct mq_names *queues)
+{
+	struct mq_command c = {0};
+	long done = 0;
+	size_t i;
+	int rv = 0;
+
+	for (i = 0; i < queues->n && rv == 0 && !w->how->dry_run; i++) {
+		rsmq_start(
+		    &c, &rsmq_script_forget_dead, NULL, queues->list[i].name);
+		rv = mq_round_add(&w->round, &c, &done);
+	}
+	return rv;
+}
+
 /* --- queues that are not listed, and names without a queue ------------------------ */
 
 /* Adds the queues of keys, which are cut off behind the queues' names.  A queue is judged here
@@ -310,6 +327,9 @@ rsmq_clean(
 	if (rv == 0 && how->all)
 		rv = list_unlisted(&w) == 0 ? rsmq_add_listed(r, &names) : -1;
 	mq_names_sort(&names);
+	/* Consumers have no right to read the names of all queues. */
+	if (rv == 0 && (how->all || w.gone_count > 0))
+		rv = clean_holders(&w, how->all ? &names : &w.consumed);
 	for (i = 0; i < names.n; i += n) {
 		n = names.n - i < MANY ? names.n - i : MANY;
 		for (k = 0; k < 4 && rv == 0; k++)

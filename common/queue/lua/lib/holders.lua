@@ -2,16 +2,21 @@
 -- consumes the queue, "END UNSETTLED NAME".  Until END, in unix milliseconds, UNSETTLED of its
 -- messages may run; "0 0 NAME" says nothing about messages.
 --
--- Lists a connection, and needs `call`.  `all` is the sorted set that has every connection
--- listed anywhere, this one included.  If a cleaner that does not know holders has removed
--- many, their fields go: a field that `all` does not know is of a dead connection.
+-- `all` is the sorted set that has every connection listed anywhere.  The functions need `call`.
+
+-- Removes the fields of connections that `all` does not know: these are dead.
+local function forget_dead(holders, all)
+  for _, name in ipairs(redis.pcall('HKEYS', holders)) do
+    if not call('ZSCORE', all, name) then
+      call('HDEL', holders, name)
+    end
+  end
+end
+
+-- Lists a connection that `all` has.  Cleaners that do not know holders leave fields there.
 local function list_holder(holders, connection, all)
   call('HSET', holders, connection, '0 0 ' .. connection)
   if call('HLEN', holders) > 2 * call('ZCARD', all) then
-    for _, name in ipairs(redis.pcall('HKEYS', holders)) do
-      if not call('ZSCORE', all, name) then
-        call('HDEL', holders, name)
-      end
-    end
+    forget_dead(holders, all)
   end
 end
