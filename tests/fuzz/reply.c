@@ -295,7 +295,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Nothing is moved away from all of them. */
 	if (place.state == MQ_UNACKED && (where >= '4' || what == 'm'))
 		place.connection = where >= '8' ? "-" : "conn";
-	place.whole = where >= '8';
+	place.drop_all = where >= '8';
 	connect_to(&r, &server, (const char *)in.p, in.n);
 	operate(layout == 's' ? &mq_layout_rsmq : &mq_layout_rmq, &r,
 	    (char)what, &place);

@@ -32,8 +32,10 @@ own_tree() {
 # Few sources, in the folders of the real ones; the compiler is real.
 small_tree() {
 	own_tree
-	mkdir -p cmd/shared common/{base,redis} common/queue/rmq/lua
+	mkdir -p cmd/shared common/{base,message,redis} common/queue/rmq/lua
 	cp "$root/common/queue/"embed.{sh,awk} common/queue
+	echo 'extern int mq_header; int mq_header = 1;' >common/message/headers.c
+	touch common/message/headers.h
 	echo 'return 1' >common/queue/rmq/lua/ack.lua
 	echo 'struct mq_script { const char *sha, *text, *keys[4];
 		int fewest_keys, most_keys, fewest_args, most_args, has_list; };' >common/redis/command.h
@@ -54,7 +56,7 @@ made() {
 	assert_equal "$(sed -n 's|.* -o build/\([^ ]*\).*|\1|p' <<<"$output" | sort | xargs)" "$*"
 }
 
-all=(cmd/mq-pause.o cmd/shared/option.o common/lua.o common/redis/url.o mq-pause)
+all=(cmd/mq-pause.o cmd/shared/option.o common/lua.o common/message/headers.o common/redis/url.o mq-pause)
 
 @test "make: other flags, another version, and other sources are built again" {
 	small_tree
