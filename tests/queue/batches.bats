@@ -203,3 +203,11 @@ drain() {
 	drain
 	assert_equal "$(members)" 0
 }
+
+@test "batches: a queue that was deleted leaves nothing open behind" {
+	run_mq 0 mq-publish --batch b q one two
+	run_mq 0 mq-purge --force --delete-queue q
+	run_mq 1 mq-publish --after b q x
+	run_mq 0 mq-publish --batch b q three
+	assert_equal "$(counts b)" "1 1 0 0 0 0 0 0"
+}

@@ -58,6 +58,14 @@ if consumers > 0 or unacked > 0 or cluster > 0 or look == '1' then
   return reply
 end
 need(names, 'SREM')
+-- The counts of batches with open members: a queue made anew would wait for these.
+local held = call('EXISTS', q.locks) == 1 and call('HGETALL', q.locks) or {}
+for i = 1, #held, 2 do
+  local batch = held[i]:sub(1, 1) == 'm' and held[i + 1]:match('^%S+ (.*) %d+$')
+  if batch then
+    call('UNLINK', q.results .. 'batch:' .. batch)
+  end
+end
 call('UNLINK', q.ready, q.priority, q.delayed, q.locks, q.clock, q.results, rejected,
   rate, counters, paused, settings, watch, idle, holders, minutes, hours)
 -- For a day, the marks in incoming keep messages from arriving twice.
