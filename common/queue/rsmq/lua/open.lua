@@ -2,6 +2,7 @@
 --
 -- KEYS hash=:Q names
 -- ARGV name vt delay maxsize
+-- NEEDS HSETNX SADD
 --
 --   reply 1: the queue was made; 0: it existed, and nothing has changed
 --
@@ -9,6 +10,7 @@
 
 -- include layout
 
+need()
 local new = call('HEXISTS', hash, 'vt') == 0 and 1 or 0
 create(hash, names, name, vt, delay, maxsize)
 return new

@@ -3,7 +3,7 @@
 -- KEYS q:PLACES names counters later settings [marks=*]
 -- ARGV name when ms ready_max high_max delayed_max delayed_high_max channel new slot before
 --      behind (id units priority extra body)...
--- NEEDS HSET PEXPIRE ZCARD
+-- NEEDS HSET HINCRBY PEXPIRE ZADD ZCARD HSETNX SADD
 --
 --   marks      of the publisher, if any (see lib/marks.lua)
 --   when, ms   'now', 'in' or 'at'; milliseconds from now, or unix milliseconds
