@@ -6,7 +6,7 @@
 #include "queue.h"
 
 #define MQ_SLOTS_MAX	   1000 /* most messages that one consumer runs at once */
-#define MQ_GROUP_SLOTS_MAX 32	/* of a group, over all consumers */
+#define MQ_GROUP_SLOTS_MAX 32	/* most messages of a group in flight */
 
 /* -1, or NULL: not set. */
 struct mq_settings {

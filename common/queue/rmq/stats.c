@@ -32,7 +32,7 @@ struct gather {
 	struct mq_stats *out;
 	int wanted;
 	struct mq_queue_stats **row; /* the queues that are asked about */
-	size_t rows, together;	     /* of these, in one script */
+	size_t rows, together;	     /* all, and how many one script reads */
 	size_t questions;	     /* about each connection */
 	struct mq_links links;
 	struct mq_names lists; /* unacked lists that a scan has found */

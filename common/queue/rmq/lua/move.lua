@@ -93,7 +93,7 @@ local sure = false
 -- The messages that have left; their groups have their next turns once all have left.
 local gone = {}
 
--- What the batch of a rejected message has counted.
+-- The end that a rejected message has in the counts of its batch.
 local function how_ended(element)
   local why = element:match('"Mq%-Error":%["(%a+)')
   return (why == 'expired' or why == 'stale') and 'expired' or 'rejected'

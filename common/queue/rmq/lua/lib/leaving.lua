@@ -45,10 +45,10 @@ local function held_by(id)
   return string.format('%s %.0f', id, now_us)
 end
 
--- Of each group so many messages may be in flight as it has slots, by the setting
--- group-slots.  The lock of the first one is g<group>, that of slot N has N behind that, in two
--- hex digits.  The field s has the limit, and the highest one ever, up to which there may be
--- locks.  If one is free, so are those behind it; but older programs free the first only.
+-- The setting group-slots is the number of slots of each group, one for each message in flight.
+-- The lock of the first slot is g<group>; behind that, others have their number in two hex
+-- digits.  The field s has the limit, and the highest limit ever, up to which there may be
+-- locks.  Behind a free slot no slot is taken, unless an older program has freed the first.
 local function slot_field(line, n)
   return 'g' .. line .. (n > 1 and string.format('%02x', n) or '')
 end
