@@ -24,7 +24,7 @@ no_counters() {
 	redis acl setuser alice reset on '>pw' +@all '~rmq::queues' '~*ready' \
 		'~*delayed' '~*priority' '~*locks' '~*clock' '~*result::' \
 		'~*unacked' '~*rejected' '~*paused' '~*rate' '~*large' \
-		'~*watch' '~*idle' '~*outgoing' '~*none' \
+		'~*watch' '~*idle' '~*holders' '~*outgoing' '~*none' \
 		'~rmq::connection*' '&*' >/dev/null
 	export MQ_URL=$(url_as alice:pw)
 }

@@ -532,7 +532,7 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 static void
 rmq_leave(const struct mq_session *s, int queue, struct mq_steps *to)
 {
-	static const char *const own[] = {"ZREM A:" RMQ_HOLDERS " %n",
+	static const char *const own[] = {("ZREM A:" RMQ_HOLDERS " %n"),
 	    "DEL C:queues", ("SREM A:" RMQ_CONNECTIONS " %n"),
 	    "DEL C:heartbeat", "DEL C:info", "DEL C:running"};
 	bool cluster = mq_redis_command(to->redis).cluster;
