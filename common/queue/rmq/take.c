@@ -70,7 +70,7 @@ set_items(struct mq_scan *s, redisReply *const *e, int n, size_t each)
 		score = strtod(e[1]->str, NULL);
 		if (score >= LINE_1)
 			s->items[i].in_line = true;
-		else if (score >= LINE_1 / 2)
+		else if (score >= (double)LINE_1 / 2)
 			s->items[i].follows = true;
 		else if (score >= RMQ_AT_TICK)
 			s->items[i].tick = (int64_t)score - RMQ_AT_TICK;
