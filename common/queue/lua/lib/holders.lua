@@ -20,3 +20,14 @@ local function list_holder(holders, connection, all)
     forget_dead(holders, all)
   end
 end
+
+-- The names in all holders whose keys are the last ones, from `first` on.
+local function names_in(first)
+  local names = {}
+  for i = first, #KEYS do
+    for _, value in ipairs(call('HVALS', KEYS[i])) do
+      names[#names + 1] = value:match('^%d+ %d+ (.*)$')
+    end
+  end
+  return names
+end

@@ -11,16 +11,13 @@
 -- Changes nothing.
 
 local call = redis.call
+
+-- include holders
+
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 if call('SCARD', connections) ~= call('ZCOUNT', alive, now, '+inf') then
   return false
 end
-local names = {}
-for i = first_holders, #KEYS do
-  for _, value in ipairs(call('HVALS', KEYS[i])) do
-    names[#names + 1] = value:match('^%d+ %d+ (.*)$')
-  end
-end
-return names
+return names_in(first_holders)

@@ -8,13 +8,9 @@
 
 local call = redis.call
 
+-- include holders
+
 if call('ZCOUNT', connections, '-inf', '(1') > 0 then
   return false
 end
-local names = {}
-for i = first_holders, #KEYS do
-  for _, value in ipairs(call('HVALS', KEYS[i])) do
-    names[#names + 1] = value:match('^%d+ %d+ (.*)$')
-  end
-end
-return names
+return names_in(first_holders)
