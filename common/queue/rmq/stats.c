@@ -32,7 +32,8 @@ struct gather {
 	struct mq_stats *out;
 	int wanted;
 	struct mq_queue_stats **row; /* the queues that are asked about */
-	size_t rows, together;	     /* all, and how many one script reads */
+	size_t rows;		     /* length of row */
+	size_t together;	     /* rows that one call of a script reads */
 	size_t questions;	     /* about each connection */
 	struct mq_links links;
 	struct mq_names lists; /* unacked lists that a scan has found */
