@@ -7,6 +7,7 @@ struct judgement {
 	const struct options *opt;
 	const struct mq_settings *rules; /* the queue's */
 	int64_t tick;
+	bool unrun; /* the outcome comes without a run */
 	struct message *m;
 	struct mq_failure f; /* the last run, for history and result */
 };
@@ -51,7 +52,7 @@ note_result(const struct judgement *j, enum mq_end state, const char *text)
 	    .text = text != NULL && text[0] != '\0' ? text : NULL,
 	    .status = goes_on ? -1 : j->f.status,
 	    .signal = goes_on ? NULL : j->f.signal,
-	    .attempts = m->attempts + !m->expired,
+	    .attempts = m->attempts + !j->unrun,
 	    .host = j->f.host[0] != '\0' ? j->f.host : NULL,
 	    .to = goes_on ? m->to : NULL,
 	    .finished_ms = mq_clock_unix_us() / 1000};
@@ -128,7 +129,9 @@ verdict_unfit(const struct options *opt, const char *host, struct message *m,
 			mq_envelope_get(&m->envelope, MQ_HEADER_ERROR)));
 		break;
 	case UNFIT_EXPIRED:
-		m->expired = true;
+	case UNFIT_BATCH:
+		m->expired = unfit == UNFIT_EXPIRED;
+		j.unrun = true;
 		reject_unrun(&j, why);
 		break;
 	case UNFIT_RUN:

@@ -10,6 +10,7 @@ enum unfit {
 	UNFIT_HEADER, /* unreadable header */
 	UNFIT_RUN, /* no run can take the message; or it is too long to be pushed */
 	UNFIT_EXPIRED, /* time or last tick over */
+	UNFIT_BATCH,   /* messages that it has waited for were rejected */
 	UNFIT_SPENT,   /* attempts used up; no text */
 	UNFIT_CRASHED /* attempts used up, the last by a consumer that died; no text */
 };

@@ -217,6 +217,14 @@ take_batch(void *into, const struct mq_given *given)
 }
 
 static void
+take_after_ok(void *into, const struct mq_given *given)
+{
+	(void)given;
+	mq_envelope_set(
+	    &((struct options *)into)->headers, MQ_HEADER_AFTER_OK, "1");
+}
+
+static void
 take_unique(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
@@ -366,6 +374,8 @@ static const struct mq_option messages[] = {
     {0, "--after", "NAME[,NAME]",
 	"ready when all messages of these batches have ended",
 	.take = take_batch, .which = AFTER, .needs = MQ_HAS_BATCHES},
+    {0, "--after-ok", NULL, "with --after: reject if one of those messages was",
+	.take = take_after_ok, .needs = MQ_HAS_BATCHES},
     {0, "--max-length", "N[:HIGH]",
 	"refuse if N messages are ready; for a priority\n"
 	"above 0, if HIGH are",
@@ -475,6 +485,9 @@ check_options(const struct options *o)
 	    "--attach needs exactly one message");
 	forbid(unique != NULL && !has_header(o, MQ_HEADER_KEY),
 	    "--unique needs --key");
+	forbid(has_header(o, MQ_HEADER_AFTER_OK) &&
+		!has_header(o, MQ_HEADER_AFTER) && o->framing != MQ_FRAME_JSONL,
+	    "--after-ok needs --after");
 	forbid(o->how.join && o->framing != MQ_FRAME_JSONL &&
 		(unique == NULL || strcmp(unique, "queued") != 0),
 	    "--coalesce needs --unique queued");
@@ -609,6 +622,11 @@ option_of(
 	/* Only a message's own headers have several values. */
 	if (ours && http_request_get(r, h->name) != h->value)
 		*why = "given twice";
+	if (strcasecmp(h->name, MQ_HEADER_AFTER_OK) == 0) {
+		if (strcmp(h->value, "1") != 0)
+			*why = "must be 1";
+		return mq_xstrdup("--after-ok");
+	}
 	for (i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
 		if (strcasecmp(h->name, attributes[i].header) == 0)
 			return mq_xasprintf(

@@ -24,6 +24,7 @@ static const struct {
     {MQ_HEADER_REPLY_TO, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
     {MQ_HEADER_BATCH, MQ_TRAIT_OBEYED | MQ_TRAIT_LOCK | MQ_TRAIT_OWN},
     {MQ_HEADER_AFTER, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
+    {MQ_HEADER_AFTER_OK, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
     {MQ_HEADER_ENDED, MQ_TRAIT_OWN},
     {MQ_HEADER_ATTEMPT, MQ_TRAIT_OWN},
     {MQ_HEADER_ERROR, MQ_TRAIT_OWN},
@@ -175,6 +176,34 @@ mq_message_batches_good(const struct mq_envelope *e)
 	return (batch == NULL ||
 		   mq_message_batches_error(batch, false) == NULL) &&
 	    (after == NULL || mq_message_batches_error(after, true) == NULL);
+}
+
+bool
+mq_message_batch_failed(const struct mq_envelope *e, char *why, size_t size)
+{
+	const json_t *list = json_object_get(e->headers, MQ_HEADER_ENDED), *v;
+	const char *text;
+	char *rest;
+	long long total, failed;
+	size_t i, name;
+
+	if (mq_envelope_get(e, MQ_HEADER_AFTER_OK) == NULL)
+		return false;
+	json_array_foreach(list, i, v) {
+		text = json_is_string(v) ? json_string_value(v) : "";
+		name = strcspn(text, " ");
+		total = strtoll(text + name, &rest, 10);
+		(void)strtoll(rest, &rest, 10);
+		failed = strtoll(rest, &rest, 10);
+		failed += strtoll(rest, &rest, 10);
+		if (failed <= 0)
+			continue;
+		snprintf(why, size, "batch %.*s: %lld of %lld rejected",
+		    name < BATCH_MAX ? (int)name : BATCH_MAX, text, failed,
+		    total);
+		return true;
+	}
+	return false;
 }
 
 bool

@@ -107,6 +107,9 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 #define MQ_HEADER_BATCH	     "Mq-Batch"	   /* the batch that counts its end */
 #define MQ_HEADER_AFTER	     "Mq-After" /* batches to wait for: NAME[,NAME]... */
 
+/* Set by the publisher of such a message; the consumer obeys it. */
+#define MQ_HEADER_AFTER_OK "Mq-After-Ok" /* no member may be rejected */
+
 /* Set by consumers and cleaners. */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
 #define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run failed */
@@ -129,10 +132,17 @@ enum {
 /* Whether a message has a header with one of these traits. */
 bool mq_message_has(const struct mq_envelope *, unsigned traits);
 
+#define MQ_UNFIT_MAX 320 /* size of a reason why a message gets no run */
+
 /* Whether it is too late for a run, at unix time now_ms and this tick; the reason goes into
  * why. */
 bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
     char *why, size_t size);
+
+/* Whether messages of a batch were rejected, or expired, although MQ_HEADER_AFTER_OK allows
+ * none; the reason goes into why. */
+bool mq_message_batch_failed(
+    const struct mq_envelope *, char *why, size_t size);
 
 /* A limit of the consumer, or that of the message's own header, which may only be lower; a
  * time of 0 is no limit. */

@@ -207,7 +207,7 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 	struct mq_leased *m;
 	const char *bad;
 	int good = 0;
-	bool late;
+	bool late, unfit;
 
 	l->messages = mq_xcalloc((size_t)n, sizeof(*l->messages));
 	for (; l->count < n; l->count++) {
@@ -217,12 +217,16 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 		late = bad == NULL &&
 		    mq_message_over(&m->envelope, facts->now_ms, facts->tick,
 			m->why, sizeof(m->why));
-		if (bad == NULL && !late) {
+		unfit = late ||
+		    (bad == NULL &&
+			mq_message_batch_failed(
+			    &m->envelope, m->why, sizeof(m->why)));
+		if (bad == NULL && !unfit) {
 			m->receipt =
 			    mq_xasprintf("%s.%d", l->connection, ++good);
 			continue;
 		}
-		if (late)
+		if (unfit)
 			mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, m->why);
 		else
 			snprintf(m->why, sizeof(m->why), "bad header: %s", bad);
@@ -231,7 +235,7 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 		    .text = m->why,
 		    .status = -1,
 		    .finished_ms = mq_clock_unix_us() / 1000};
-		if (settle_message(l, m, NULL, late, &end) == -1)
+		if (settle_message(l, m, NULL, unfit, &end) == -1)
 			return -1;
 		session_count(
 		    l, &(struct mq_counts){.failed = !late, .expired = late});

@@ -19,7 +19,7 @@
 /* A message that was taken. */
 struct mq_leased {
 	char *receipt;		/* NULL: bad or expired, and rejected */
-	char why[64];		/* reason of the rejection */
+	char why[MQ_UNFIT_MAX]; /* reason of the rejection */
 	char id[MQ_ID_MAX + 1]; /* empty: none */
 	struct mq_envelope envelope;
 	const char *element; /* as the server has it */

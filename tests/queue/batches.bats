@@ -149,6 +149,51 @@ drain() {
 	assert_equal "$(xargs <"$T/log")" "one follower last"
 }
 
+@test "batches: --after-ok rejects a follower of rejected members, until these are done" {
+	local way
+
+	echo 1 >"$T/status.one"
+	run_mq 0 mq-publish --batch b q one two
+	run_mq 0 mq-publish --batch b -e 1ms q late
+	run_mq 0 mq-publish --after b --after-ok q follower
+	drain
+	assert_equal "$(sort "$T/log" | xargs)" "one two"
+	assert_equal "$(element q rejected | header Mq-Error)" "batch b: 2 of 3 rejected"
+	# A follower alone is rejected again, however it is claimed.
+	for way in "mq-consume --drain q" "mq-consume --stream --drain q -- cat" \
+		"mq-consume --batch 2 --drain q -- cat" "mq-lease --for 1m q"; do
+		run_mq 0 mq-return --match follower q
+		run_mq 1 $way
+		assert_output ""
+		assert_equal "$(held q)" "0 0 0 3"
+	done
+	rm "$T/status.one"
+	run_mq 0 mq-return --match 'one|late' q
+	run_mq 0 mq-return --match follower q
+	assert_equal "$(held q)" "2 1 0 0"
+	run_mq 0 mq-purge --force --ready --match late q
+	drain
+	assert_equal "$(tail -n 1 "$T/log")" follower
+	assert_equal "$(counts b)" "3 0 2 0 0 1 0 0"
+}
+
+@test "batches: --after-ok runs what is done, and what an operator releases" {
+	echo 1 >"$T/status.bad"
+	run_mq 0 mq-publish --batch b q bad
+	run_mq 0 mq-publish --batch c q good
+	run_mq 0 mq-publish --after c --after-ok q follower
+	run_mq 0 mq-publish --after b,c --after-ok q forced
+	drain
+	assert_equal "$(element q rejected | header Mq-Error)" "batch b: 1 of 1 rejected"
+	run_mq 0 mq-publish --batch c -d 1h q later
+	run_mq 0 mq-return --match forced q
+	run_mq 0 mq-return --from delayed --match forced q
+	drain
+	assert_equal "$(xargs <"$T/log")" "bad good follower forced"
+	run_mq 64 mq-publish --after-ok q x
+	assert_equal "$stderr" "mq-publish: --after-ok needs --after"
+}
+
 @test "batches: lines of JSON, copies and requests are members, duplicates of an id, too" {
 	run_mq 0 mq-publish --batch b q one
 	run_mq 0 mq-stats --jsonl --list ready q

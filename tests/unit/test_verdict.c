@@ -71,6 +71,10 @@ static const struct row end_rows[] = {
     {"what does not run is heard of",
 	{"keep 1000", "unfit expired late -> reject expired:1000",
 	    "says late -> yes", "says \"attempts\":0 -> yes"}},
+    {"what has waited for failures is no run that has expired",
+	{"keep 1000", "unfit batch failed -> reject rejected:1000",
+	    "says \"attempts\":0 -> yes", "header failed -> yes",
+	    "header Mq-History -> no"}},
     {"what has no attempts left is heard of",
 	{"keep 1000", "unfit spent -> reject rejected:1000",
 	    "says attempts exhausted -> yes", "header Mq-History -> no"}},
@@ -199,6 +203,7 @@ reject(struct house *h, const char *about)
 	static const char *const unfits[] = {[UNFIT_HEADER] = "header",
 	    [UNFIT_RUN] = "run",
 	    [UNFIT_EXPIRED] = "expired",
+	    [UNFIT_BATCH] = "batch",
 	    [UNFIT_SPENT] = "spent",
 	    [UNFIT_CRASHED] = "crashed"};
 	char word[64], why[64] = "";

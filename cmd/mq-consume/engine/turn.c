@@ -30,7 +30,7 @@ give_back(struct engine *e, int queue, bool at_once)
 
 struct unfitness {
 	enum unfit kind;
-	char why[256];
+	char why[MQ_UNFIT_MAX];
 };
 
 /* Sets the message's id and envelope; a header with only an id leaves the envelope without
@@ -84,6 +84,10 @@ headers_allow(struct engine *e, const struct message *m, bool counts_crash,
 	unfit->kind = UNFIT_EXPIRED;
 	if (mq_message_over(&m->envelope, inbox_server_ms(e->inbox),
 		inbox_tick(e->inbox, m->queue), unfit->why, sizeof(unfit->why)))
+		return false;
+	unfit->kind = UNFIT_BATCH;
+	if (mq_message_batch_failed(
+		&m->envelope, unfit->why, sizeof(unfit->why)))
 		return false;
 	unfit->kind = counts_crash ? UNFIT_CRASHED : UNFIT_SPENT;
 	/* RQ looks at the attempts only when a message is to be tried again. */

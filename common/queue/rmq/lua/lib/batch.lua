@@ -160,6 +160,8 @@ local function admit(q, element, w)
   end
   local name = w.after and awaited(q, w)
   if name then
+    -- A follower that was told the counts, and rejected, waits again.
+    element = may_name(element, 'Mq-Ended') and with_header(element, 'Mq-Ended', nil) or element
     call('ZADD', q.delayed, score_of(name), in_order() .. element)
     return nil
   end
