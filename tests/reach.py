@@ -155,7 +155,7 @@ def probed(name, text):
             lines[i] = f"reach_'{name}:{i + 1}' {line.lstrip()}"
         before = line
     if "/lib/" not in name:
-        lines[0] = NOTE
+        lines[lines.index("")] = NOTE  # behind the head, which embed.awk reads
     return "\n".join(lines)
 
 
