@@ -96,6 +96,18 @@ holding() {
 	assert_equal "$(redis exists rmq::queues)" 0
 }
 
+@test "steps: whatever right is missing, what goes back is in one place" {
+	local right member
+	member=$(message '"Mq-Id":["'"$(timed m '')"'"],"Mq-Batch":["b"]')
+	for right in get hget hset hdel hexists zadd lpush rpush rpop lmove; do
+		redis flushall >/dev/null
+		redis acl setuser weak reset on nopass '~*' '&*' +@all "-$right" >/dev/null
+		echo "lpush $u $member" | redis >/dev/null
+		AS=weak step give_back "$keys $u rmq::queues" 1 >/dev/null
+		assert_equal "$right $(($(redis llen "$u") + $(redis llen "${q}ready")))" "$right 1"
+	done
+}
+
 @test "steps: receipts are of so many, each for one message, and while the lease lives" {
 	redis rpush "$u" c b b a >/dev/null
 	assert_equal "$(step receipts "$u info" 3)" 0

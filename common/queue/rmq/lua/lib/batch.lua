@@ -34,7 +34,7 @@ local function open(q, w)
 end
 
 local function is_open(q, w)
-  return call('HEXISTS', q.locks, 'm' .. w.id) == 1
+  return call('HGET', q.locks, 'm' .. w.id) ~= false
 end
 
 -- Counts a message that comes into the queue, unless it is open already.  w.returned: how it
