@@ -160,7 +160,7 @@ take_messages(struct options *o, const struct mq_leased **messages)
 		for (i = 0, good = 0; i < n; i++) {
 			m = *messages + i;
 			good += m->receipt != NULL;
-			if (m->receipt == NULL)
+			if (m->receipt == NULL && m->why[0] != '\0')
 				mq_say("%s: %s%srejected: %s", l->queue, m->id,
 				    m->id[0] != '\0' ? ": " : "", m->why);
 		}

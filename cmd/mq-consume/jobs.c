@@ -332,19 +332,12 @@ run_transfers(
     const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
 	const struct options *opt = all->opt;
-	const struct mq_settings *rules;
-	const char *to;
-	int i;
+	int i, rv = 0;
 
 	(void)out;
-	for (i = 0; i < 2 * opt->queue_count; i++) {
-		rules = rules_of(opt, i / 2);
-		to = i % 2 == 0 ? rules->push : rules->notify;
-		if (to != NULL &&
-		    opt->layout->finish_pushes(r, opt->queues[i / 2], to) == -1)
-			return -1;
-	}
-	return 0;
+	for (i = 0; i < opt->queue_count && rv == 0; i++)
+		rv = opt->layout->finish_pushes(r, opt->queues[i], NULL);
+	return rv;
 }
 
 static void

@@ -67,6 +67,7 @@ struct message {
 	bool expired; /* rejected without a run */
 	bool crashed; /* rejected, as the consumers of its runs have died */
 	bool stopped; /* decided by an operator */
+	bool passed;  /* pushed without a run, as its header says */
 	char *to;     /* queue for a push; NULL: not pushed; free() */
 	int64_t delay_ms;
 	int64_t pause_ms;     /* pause of the queue; 0: none */

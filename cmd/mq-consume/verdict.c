@@ -152,6 +152,22 @@ verdict_unfit(const struct options *opt, const char *host, struct message *m,
 	}
 }
 
+void
+verdict_passed(const struct options *opt, const char *host, struct message *m,
+    const char *to)
+{
+	struct judgement j = make_judgement(opt, host, 0, m);
+
+	j.unrun = true;
+	if (opt->verbose)
+		message_note(m, "pushed to %s", to);
+	m->to = mq_xstrdup(to);
+	m->passed = true;
+	mq_message_pass(&m->envelope, &m->header);
+	note_result(&j, MQ_END_PUSHED, NULL);
+	m->outcome = MQ_OUTCOME_PUSH;
+}
+
 /* --- trying again ----------------------------------------------------------- */
 
 /* The delay in ms: it doubles with each run, is chosen between half of that and all of it at

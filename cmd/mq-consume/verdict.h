@@ -21,5 +21,8 @@ void verdict_ended(const struct options *, const char *host, int64_t tick,
     struct message *, const struct ending *);
 void verdict_unfit(const struct options *, const char *host, struct message *,
     enum unfit, const char *why);
+/* The message goes on in this queue, by mq_message_to(). */
+void verdict_passed(
+    const struct options *, const char *host, struct message *, const char *to);
 
 #endif

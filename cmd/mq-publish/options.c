@@ -154,6 +154,7 @@ enum {
 	UNTIL,
 	BATCH,
 	AFTER,
+	TO,
 	ATTEMPTS,
 	READY,
 	DELAYED,
@@ -168,6 +169,7 @@ static const char *const headers[] = {[KEY] = MQ_HEADER_KEY,
     [UNTIL] = MQ_HEADER_UNTIL_TICK,
     [BATCH] = MQ_HEADER_BATCH,
     [AFTER] = MQ_HEADER_AFTER,
+    [TO] = MQ_HEADER_TO,
     [ATTEMPTS] = MQ_HEADER_ATTEMPTS};
 
 static void
@@ -376,6 +378,8 @@ static const struct mq_option messages[] = {
 	.take = take_batch, .which = AFTER, .needs = MQ_HAS_BATCHES},
     {0, "--after-ok", NULL, "with --after: reject if one of those messages was",
 	.take = take_after_ok, .needs = MQ_HAS_BATCHES},
+    {0, "--to", "QUEUE", "with --after: go on to QUEUE then", .take = take_name,
+	.which = TO, .needs = MQ_HAS_BATCHES},
     {0, "--max-length", "N[:HIGH]",
 	"refuse if N messages are ready; for a priority\n"
 	"above 0, if HIGH are",
@@ -488,6 +492,9 @@ check_options(const struct options *o)
 	forbid(has_header(o, MQ_HEADER_AFTER_OK) &&
 		!has_header(o, MQ_HEADER_AFTER) && o->framing != MQ_FRAME_JSONL,
 	    "--after-ok needs --after");
+	forbid(has_header(o, MQ_HEADER_TO) && !has_header(o, MQ_HEADER_AFTER) &&
+		o->framing != MQ_FRAME_JSONL,
+	    "--to needs --after");
 	forbid(o->how.join && o->framing != MQ_FRAME_JSONL &&
 		(unique == NULL || strcmp(unique, "queued") != 0),
 	    "--coalesce needs --unique queued");
@@ -545,6 +552,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 {
 	const struct mq_layout *layout = o->shared.layout;
 	const struct mq_when *when = &o->how.when;
+	const char *to = mq_envelope_get(&o->headers, MQ_HEADER_TO);
 	int64_t ms = when->kind == MQ_WHEN_IN ? when->ms : 0;
 	int64_t now_ms = mq_clock_unix_us() / 1000;
 	size_t i;
@@ -554,6 +562,9 @@ options_use_layout(struct options *o, const struct mq_server *server)
 		if (o->shared.needing[i] != NULL)
 			mq_option_needs(
 			    &o->shared, o->shared.needing[i], 1U << i);
+	if (to != NULL)
+		mq_envelope_set(&o->headers, MQ_HEADER_TO,
+		    mq_option_queue(&o->shared, server, to));
 	forbid(o->attachments.n > 0 && layout->attachments == NULL,
 	    "--attach: the layout %s has no attachments", layout->name);
 	if (o->at != NULL)
@@ -595,6 +606,7 @@ static const struct {
     {"Mq-Group", "--group="},
     {"Mq-Batch", "--batch="},
     {"Mq-After", "--after="},
+    {"Mq-To", "--to="},
     {"Mq-Param1", "--param=1="},
     {"Mq-Param2", "--param=2="},
     {"Mq-Param3", "--param=3="},

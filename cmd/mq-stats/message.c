@@ -49,6 +49,8 @@ set_options(json_t *v, const struct mq_envelope *e)
 	    {"group", MQ_HEADER_GROUP, false},
 	    {"batch", MQ_HEADER_BATCH, false},
 	    {"after", MQ_HEADER_AFTER, false},
+	    {"after_ok", MQ_HEADER_AFTER_OK, true},
+	    {"to", MQ_HEADER_TO, false},
 	    {"key", MQ_HEADER_KEY, false},
 	    {"unique", MQ_HEADER_UNIQUE, false},
 	    {"from_tick", MQ_HEADER_FROM_TICK, true},

@@ -193,6 +193,9 @@ print_headers(const struct message *s, int64_t now_ms)
 	text_line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
 	text_line("batch", mq_envelope_get(e, MQ_HEADER_BATCH));
 	text_line("after", mq_envelope_get(e, MQ_HEADER_AFTER));
+	if (mq_envelope_get(e, MQ_HEADER_AFTER_OK) != NULL)
+		text_line("after ok", "rejected if a message of these is");
+	text_line("to", mq_envelope_get(e, MQ_HEADER_TO));
 	if (key != NULL) {
 		text = mq_xasprintf("%s (%s%s)", key, unique,
 		    unique[strspn(unique, "0123456789")] == '\0' ? " ms" : "");

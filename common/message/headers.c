@@ -25,6 +25,7 @@ static const struct {
     {MQ_HEADER_BATCH, MQ_TRAIT_OBEYED | MQ_TRAIT_LOCK | MQ_TRAIT_OWN},
     {MQ_HEADER_AFTER, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
     {MQ_HEADER_AFTER_OK, MQ_TRAIT_OBEYED | MQ_TRAIT_OWN},
+    {MQ_HEADER_TO, MQ_TRAIT_OWN},
     {MQ_HEADER_ENDED, MQ_TRAIT_OWN},
     {MQ_HEADER_ATTEMPT, MQ_TRAIT_OWN},
     {MQ_HEADER_ERROR, MQ_TRAIT_OWN},
@@ -204,6 +205,31 @@ mq_message_batch_failed(const struct mq_envelope *e, char *why, size_t size)
 		return true;
 	}
 	return false;
+}
+
+const char *
+mq_message_to(const struct mq_envelope *e, const char *queue)
+{
+	const char *to = mq_envelope_get(e, MQ_HEADER_TO);
+
+	return to == NULL || strcmp(to, queue) == 0 ||
+		mq_envelope_get(e, MQ_HEADER_AFTER) == NULL ?
+	    NULL :
+	    to;
+}
+
+void
+mq_message_pass(const struct mq_envelope *from, struct mq_buf *header)
+{
+	static const char *const dropped[] = {MQ_HEADER_AFTER,
+	    MQ_HEADER_AFTER_OK, MQ_HEADER_TO, MQ_HEADER_ATTEMPT};
+	struct mq_envelope e = {.headers = json_copy(from->headers)};
+	size_t i;
+
+	for (i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++)
+		json_object_del(e.headers, dropped[i]);
+	mq_envelope_write_header(&e, header);
+	mq_envelope_free(&e);
 }
 
 bool

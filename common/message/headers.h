@@ -109,6 +109,7 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 
 /* Set by the publisher of such a message; the consumer obeys it. */
 #define MQ_HEADER_AFTER_OK "Mq-After-Ok" /* no member may be rejected */
+#define MQ_HEADER_TO	   "Mq-To"	 /* queue where it goes on, unrun */
 
 /* Set by consumers and cleaners. */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
@@ -143,6 +144,12 @@ bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
  * none; the reason goes into why. */
 bool mq_message_batch_failed(
     const struct mq_envelope *, char *why, size_t size);
+
+/* The queue where a message goes on without a run, once it has waited for batches; NULL: it runs
+ * in this one. */
+const char *mq_message_to(const struct mq_envelope *, const char *queue);
+/* Appends its header there. */
+void mq_message_pass(const struct mq_envelope *, struct mq_buf *header);
 
 /* A limit of the consumer, or that of the message's own header, which may only be lower; a
  * time of 0 is no limit. */

@@ -67,11 +67,12 @@ session_vacate(const struct mq_lease *s)
 
 /* Counts; a failure does not matter, as a user may have no right to count. */
 static void
-session_count(const struct mq_lease *s, const struct mq_counts *n)
+session_count(
+    const struct mq_lease *s, const char *queue, const struct mq_counts *n)
 {
 	struct mq_command c = mq_redis_command(s->redis);
 
-	mq_extra_count(s->layout->extra, &c, s->queue, n);
+	mq_extra_count(s->layout->extra, &c, queue, n);
 	(void)mq_call_done(s->redis, &c);
 }
 
@@ -107,7 +108,9 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 	    .id = m->id, .keep_ms = own > asked ? own : asked};
 	struct mq_settlement how = {.outcome = end == NULL ? MQ_OUTCOME_FRONT :
 		end->state == MQ_END_DONE		   ? MQ_OUTCOME_ACK :
+		end->state == MQ_END_PUSHED		   ? MQ_OUTCOME_PUSH :
 							     MQ_OUTCOME_REJECT,
+	    .push = end != NULL ? end->to : NULL,
 	    .element = m->element,
 	    .len = m->len,
 	    .holds = mq_message_has(&m->envelope, MQ_TRAIT_LOCK),
@@ -118,7 +121,10 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 	int rv;
 
 	if (changed) {
-		mq_envelope_write_header(&m->envelope, &header);
+		if (how.push != NULL)
+			mq_message_pass(&m->envelope, &header);
+		else
+			mq_envelope_write_header(&m->envelope, &header);
 		how.header = header.data;
 		how.header_len = header.len;
 		how.payload_at = (size_t)(m->envelope.payload - m->element);
@@ -196,6 +202,38 @@ join_queue(struct mq_lease *l)
 	return rv;
 }
 
+/* Pushes a message that goes on in another queue.  1; 0: the server refuses, and why says the
+ * reason. */
+static int
+pass_message(struct mq_lease *l, struct mq_leased *m, const char *to)
+{
+	struct mq_redis *r = l->redis;
+	const struct mq_layout *layout = l->layout;
+	struct mq_ending end = {.state = MQ_END_PUSHED,
+	    .to = to,
+	    .status = -1,
+	    .finished_ms = mq_clock_unix_us() / 1000};
+	const char *bad = layout->queue_error(to);
+	int settled = bad == NULL ? settle_message(l, m, NULL, true, &end) : 0;
+
+	if (settled == -1 && r->status != MQ_EXIT_NOPERM &&
+	    r->status != MQ_EXIT_WRONGTYPE)
+		return -1;
+	if (bad != NULL || settled == -1) {
+		snprintf(m->why, sizeof(m->why), "push: %.64s: %.200s", to,
+		    bad != NULL ? bad : r->error);
+		return 0;
+	}
+	if (settled == 0)
+		return 1;
+	session_count(l, l->queue, &(struct mq_counts){.done = 1});
+	session_count(l, to, &(struct mq_counts){.published = 1});
+	/* Otherwise mq-clean does that. */
+	if (mq_redis_command(r).cluster && layout->finish_pushes != NULL)
+		(void)layout->finish_pushes(r, l->queue, to);
+	return 1;
+}
+
 /* Rejects messages that cannot run, gives the others receipts, in their order, and returns
  * their number. */
 static int
@@ -205,8 +243,8 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 	struct mq_ending end;
 	const redisReply *e;
 	struct mq_leased *m;
-	const char *bad;
-	int good = 0;
+	const char *bad, *to;
+	int good = 0, passed;
 	bool late, unfit;
 
 	l->messages = mq_xcalloc((size_t)n, sizeof(*l->messages));
@@ -221,6 +259,13 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 		    (bad == NULL &&
 			mq_message_batch_failed(
 			    &m->envelope, m->why, sizeof(m->why)));
+		to = unfit ? NULL : mq_message_to(&m->envelope, l->queue);
+		passed = to != NULL ? pass_message(l, m, to) : 0;
+		if (passed == -1)
+			return -1;
+		if (passed == 1)
+			continue;
+		unfit |= to != NULL;
 		if (bad == NULL && !unfit) {
 			m->receipt =
 			    mq_xasprintf("%s.%d", l->connection, ++good);
@@ -237,8 +282,8 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 		    .finished_ms = mq_clock_unix_us() / 1000};
 		if (settle_message(l, m, NULL, unfit, &end) == -1)
 			return -1;
-		session_count(
-		    l, &(struct mq_counts){.failed = !late, .expired = late});
+		session_count(l, l->queue,
+		    &(struct mq_counts){.failed = !late, .expired = late});
 	}
 	return good;
 }
@@ -375,7 +420,7 @@ end_message(struct mq_lease *s, struct mq_leased *m, bool ack, const char *text,
 	}
 	settled = settle_message(s, m, number, !ack, &end);
 	if (settled == 1)
-		session_count(s, &n);
+		session_count(s, s->queue, &n);
 	return settled;
 }
 

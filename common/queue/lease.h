@@ -18,8 +18,8 @@
 
 /* A message that was taken. */
 struct mq_leased {
-	char *receipt;		/* NULL: bad or expired, and rejected */
-	char why[MQ_UNFIT_MAX]; /* reason of the rejection */
+	char *receipt; /* NULL: rejected, or gone on to another queue */
+	char why[MQ_UNFIT_MAX]; /* reason of the rejection; empty: none */
 	char id[MQ_ID_MAX + 1]; /* empty: none */
 	struct mq_envelope envelope;
 	const char *element; /* as the server has it */

@@ -204,6 +204,7 @@ mq_layout_obeys(
 	    {MQ_HEADER_BATCH, MQ_HAS_BATCHES},
 	    {MQ_HEADER_AFTER, MQ_HAS_BATCHES}};
 	const char *priority = mq_envelope_get(e, MQ_HEADER_PRIORITY);
+	const char *to = mq_envelope_get(e, MQ_HEADER_TO);
 	size_t i;
 
 	for (i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
@@ -217,6 +218,10 @@ mq_layout_obeys(
 	if (!(l->has & MQ_HAS_LOW_PRIORITY) && priority != NULL &&
 	    *priority == '-') {
 		mq_buf_addstr(why, "its priority is below 0");
+		return false;
+	}
+	if (to != NULL && l->queue_error(to) != NULL) {
+		mq_buf_printf(why, "Mq-To: %s", l->queue_error(to));
 		return false;
 	}
 	return true;

@@ -537,7 +537,8 @@ struct mq_layout {
 	int (*clean)(
 	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 
-	/* On a cluster, ends pushes that settle() has begun; or NULL. */
+	/* On a cluster, ends pushes to a queue, or to any (NULL), that settle() has begun; or
+	 * NULL. */
 	int (*finish_pushes)(
 	    struct mq_redis *, const char *queue, const char *to);
 

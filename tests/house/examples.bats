@@ -311,6 +311,8 @@ readme() {
 	'mq-publish -l --batch b parts '*)
 		seq 3 >list
 		leaves parts "3 1 0 0"
+		"$BUILD/mq-consume" --drain parts >/dev/null
+		has merge "1 0 0 0"
 		;;
 	'mq-publish --max-length 1000 jobs more '*) leaves jobs "2 0 0 0" ;;
 	'mq-publish --durable jobs this '*) leaves jobs "3 0 0 0" ;;

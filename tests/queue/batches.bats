@@ -194,6 +194,56 @@ drain() {
 	assert_equal "$stderr" "mq-publish: --after-ok needs --after"
 }
 
+@test "batches: --to lets a follower go on to another queue, however it is claimed" {
+	local way n=0
+
+	for way in "mq-consume --drain q -- $T/work" "mq-consume --drain q" \
+		"mq-consume --stream --drain q -- cat" "mq-lease --for 1m q"; do
+		n=$((n + 1))
+		run_mq 0 mq-publish -l --batch b q </dev/null
+		run_mq 0 mq-publish --after b --after-ok --to next -k k -H 'X: 1' q go
+		"$BUILD"/$way 3>&- || true
+		eventually 5 held_is next "$n 0 0 0"
+	done
+	assert_equal "$(held q) $(wc -c <"$T/log")" "0 0 0 0 0"
+	element next ready >"$T/element"
+	assert_equal "$(tail -n 1 "$T/element")" go
+	assert_equal "$(header X <"$T/element") $(header Mq-Ended <"$T/element")" "1 b 0 0 0 0 0 0"
+	run grep -cE 'Mq-(After|To)' "$T/element"
+	assert_output 0
+	assert_equal "$(locks) $(locks next)" "0 1"
+	run_mq 64 mq-publish --to next q x
+	assert_equal "$stderr" "mq-publish: --to needs --after"
+	run_mq 64 mq-publish --after b --to 'a]b' q x
+}
+
+@test "batches: --to the own queue, with a wait, and to a queue that cannot be used" {
+	run_mq 0 mq-publish -l --batch b q </dev/null
+	run_mq 0 mq-publish --after b --to q q own
+	drain
+	assert_equal "$(cat "$T/log")" own
+	(exec "$BUILD/mq-consume" -n 1 next -- sh -c 'echo done well >&3') 3>&- &
+	"$BUILD/mq-consume" --idle 2s q -- "$T/work" 3>&- 2>/dev/null &
+	run_mq 0 mq-publish --wait=10s --after b --to next q go
+	assert_output well
+	wait
+	printf '%s\n' '{"payload":"x","headers":{"Mq-After":["b"],"Mq-To":["a]b"]}}' >"$T/line"
+	run_mq 65 mq-publish --jsonl q <"$T/line"
+	# On a cluster the follower waits in outgoing.
+	[ "${TOPOLOGY:-}" != cluster ] || return 0
+	redis set 'rmq::queue::[bad]::ready' x >/dev/null
+	run_mq 0 mq-publish --after b --to bad q go
+	run_mq 0 mq-publish q other
+	drain
+	assert_equal "$(xargs <"$T/log")" "own other"
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_regex "$(element q rejected | header Mq-Error)" '^push: bad: .*WRONGTYPE'
+	redis del 'rmq::queue::[bad]::ready' >/dev/null
+	run_mq 0 mq-return q
+	drain
+	assert_equal "$(held bad)" "1 0 0 0"
+}
+
 @test "batches: lines of JSON, copies and requests are members, duplicates of an id, too" {
 	run_mq 0 mq-publish --batch b q one
 	run_mq 0 mq-stats --jsonl --list ready q

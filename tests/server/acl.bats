@@ -146,6 +146,22 @@ with_rights() {
 	done
 }
 
+@test "acl: a follower whose consumer may not push it is rejected, and stops nothing else" {
+	is rmq || return 0
+	run_mq 0 mq-publish -l --batch b q </dev/null
+	run_mq 0 mq-publish --after b --to secret q follower
+	run_mq 0 mq-publish q other
+	may mq-consume q
+	run_mq 1 mq-consume --drain q -- true
+	own_mq mq-publish --after b --to secret q follower
+	may mq-lease --for 1m q
+	run_mq 1 mq-lease --for 1m q
+	export MQ_URL=$(url_as)
+	assert_equal "$(held q) $(held secret)" "0 0 0 2 0 0 0 0"
+	run_mq 0 mq-stats --reasons q
+	assert_output --partial "push: secret: "
+}
+
 @test "acl: a user whose databases are limited, as on Valkey 9.1" {
 	[[ $(redis acl getuser default) == *databases* ]] || skip "this server has no such rules"
 	own_mq mq-publish q x

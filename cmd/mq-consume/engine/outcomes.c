@@ -25,6 +25,18 @@ outcome_unfit(
 	settle_message(e, m);
 }
 
+bool
+outcome_passed(struct engine *e, struct message *m)
+{
+	const char *to = mq_message_to(&m->envelope, m->queue_name);
+
+	if (to == NULL)
+		return false;
+	verdict_passed(e->opt, e->process.host, m, to);
+	settle_message(e, m);
+	return true;
+}
+
 /* --- runs ----------------------------------------------------------------------- */
 
 static const char *const outcome_words[] = {[MQ_OUTCOME_ACK] = "done",

@@ -72,6 +72,8 @@ void outcome_activity(struct engine *);
 void outcome_unfit(
     struct engine *, struct message *, enum unfit, const char *why);
 /* FACT_ENDED, FACT_BROKEN_OFF, FACT_SETTLED, FACT_TOO_LONG. */
+/* Pushes a message that goes on in another queue; false: it does not. */
+bool outcome_passed(struct engine *, struct message *);
 void outcome_ended(struct engine *, const struct fact *);
 void outcome_broken_off(struct engine *, const struct fact *);
 void outcome_settled(struct engine *, const struct fact *);

@@ -72,8 +72,9 @@ headers_allow(struct engine *e, const struct message *m, bool counts_crash,
     struct unfitness *unfit)
 {
 	const struct executor_way *way = executor_way(e->executor);
+	const char *to = mq_message_to(&m->envelope, m->queue_name), *bad;
 
-	if (!way->files &&
+	if (!way->files && to == NULL &&
 	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL) {
 		unfit->kind = UNFIT_RUN;
 		strlcpy(unfit->why,
@@ -89,13 +90,18 @@ headers_allow(struct engine *e, const struct message *m, bool counts_crash,
 	if (mq_message_batch_failed(
 		&m->envelope, unfit->why, sizeof(unfit->why)))
 		return false;
+	bad = to != NULL ? e->opt->layout->queue_error(to) : NULL;
+	if (bad != NULL) {
+		snprintf(unfit->why, sizeof(unfit->why), "Mq-To: %s", bad);
+		return false;
+	}
 	unfit->kind = counts_crash ? UNFIT_CRASHED : UNFIT_SPENT;
 	/* RQ looks at the attempts only when a message is to be tried again. */
 	return !way->runs || (e->opt->rq && !counts_crash) ||
 	    m->attempts < message_attempts(e->opt, m);
 }
 
-/* Whether the message may start; if not, it is rejected.  After a crash, the cleaner counts an
+/* Whether the message may start; if not, it is rejected, or pushed.  After a crash, the cleaner counts an
  * attempt for every message that the consumer had claimed, so care is taken with a message that
  * has failed before. */
 static bool
@@ -121,7 +127,7 @@ admit_message(struct engine *e, struct message *m)
 		policy_be_careful(e->policy, true);
 	if (!fit)
 		outcome_unfit(e, m, unfit.kind, unfit.why);
-	return fit;
+	return fit && !outcome_passed(e, m);
 }
 
 /* --- claims ------------------------------------------------------------------- */

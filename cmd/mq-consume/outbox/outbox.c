@@ -119,25 +119,41 @@ outbox_confirm(struct outbox *o, struct message *m)
 
 static void send_settlement(struct outbox *, struct message *);
 
+/* Rejects a message whose push was refused, for this reason, which it frees. */
+static void
+reject_pushed(struct outbox *o, struct message *m, char *why)
+{
+	mq_buf_clear(&m->header);
+	hand_end(o->hand, m);
+	tell(o, FACT_TOO_LONG, .message = m, .text = why);
+}
+
 static void
 receive_refusal(
     struct outbox *o, struct message *m, const struct mq_answer *answer)
 {
+	bool wrong = answer->status == MQ_EXIT_WRONGTYPE;
+
 	hand_disorder(o->hand, m->queue);
 	m->sent = false;
-	if (m->outcome == MQ_OUTCOME_ACK || m->outcome == MQ_OUTCOME_FRONT ||
-	    answer->status != MQ_EXIT_WRONGTYPE) {
+	/* A queue that a publisher has named must stop nothing else. */
+	if (m->passed && (wrong || answer->status == MQ_EXIT_NOPERM)) {
+		m->passed = false;
+		reject_pushed(
+		    o, m, mq_xasprintf("push: %s: %s", m->to, answer->error));
+	} else if (!wrong || m->outcome == MQ_OUTCOME_ACK ||
+	    m->outcome == MQ_OUTCOME_FRONT) {
 		join_line(o, m, LINE_AGAIN);
 		tell(o, FACT_COMPLAINT, .text = mq_xstrdup(answer->error));
-		return;
+	} else {
+		/* The message goes back instead, and the consumer ends; its next start
+		 * names the key. */
+		message_note(m, "returned: a key of %s has the wrong type",
+		    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
+		m->outcome = MQ_OUTCOME_FRONT;
+		send_settlement(o, m);
+		tell(o, FACT_MUST_END, .status = MQ_EXIT_WRONGTYPE);
 	}
-	/* A key of the destination has another type.  The message goes back instead, and the
-	 * consumer ends; its next start names the key. */
-	message_note(m, "returned: a key of %s has the wrong type",
-	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
-	m->outcome = MQ_OUTCOME_FRONT;
-	send_settlement(o, m);
-	tell(o, FACT_MUST_END, .status = MQ_EXIT_WRONGTYPE);
 }
 
 static void
@@ -159,23 +175,10 @@ receive_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		end_settlement(o, m, false);
 		break;
 	case MQ_SETTLED_TOO_LONG:
-		mq_buf_clear(&m->header);
-		hand_end(o->hand, m);
-		tell(o, FACT_TOO_LONG, .message = m,
-		    .text =
-			mq_xasprintf("push: too long for the queue %s", m->to));
+		reject_pushed(o, m,
+		    mq_xasprintf("push: too long for the queue %s", m->to));
 		break;
 	}
-}
-
-/* Bytes that the server copies for a settlement, about.  If the end of a message makes the next of
- * its group ready, that one may be as long. */
-static size_t
-settlement_copies(const struct message *m)
-{
-	if (m->outcome != MQ_OUTCOME_ACK)
-		return m->len + m->header.len;
-	return mq_message_has(&m->envelope, MQ_TRAIT_LOCK) ? 2 * m->len : 0;
 }
 
 /* The message is no longer in flight.  alone: the batch did not settle the message, which is sent

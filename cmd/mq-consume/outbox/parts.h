@@ -87,6 +87,9 @@ bool result_is_wanted(const struct message *);
 /* Describes how a message is settled, without a result or a notice; valid while the message is. */
 void settlement_describe(
     struct outbox *, const struct message *, struct mq_settlement *);
+/* Bytes that the server copies for a settlement, about.  If the end of a message makes the next of
+ * its group ready, that one may be as long. */
+size_t settlement_copies(const struct message *);
 /* If the result is wanted, adds to the settlement: *result, whose text is the message's, or
  * *notice, which the caller has zeroed, and whose element the caller frees; or both. */
 void result_add(struct outbox *, const struct message *, struct mq_settlement *,

@@ -172,6 +172,14 @@ settlement_describe(
 		mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
 }
 
+size_t
+settlement_copies(const struct message *m)
+{
+	if (m->outcome != MQ_OUTCOME_ACK)
+		return m->len + m->header.len;
+	return mq_message_has(&m->envelope, MQ_TRAIT_LOCK) ? 2 * m->len : 0;
+}
+
 /* --- results ---------------------------------------------------------------- */
 
 bool

@@ -237,8 +237,8 @@ rmq_transfer_complete(struct mq_redis *r, const char *source, const char *to)
 		return -1;
 	if (round.status == 0 && round.refused > 0) {
 		round.status = MQ_EXIT_NOPERM;
-		snprintf(
-		    round.error, sizeof(round.error), "%s: not permitted", to);
+		snprintf(round.error, sizeof(round.error), "%s: not permitted",
+		    to != NULL ? to : "a queue of its pushes");
 	}
 	if (mq_round_end(&round) == 0)
 		return 0;
