@@ -20,6 +20,10 @@ struct found {
 	const char *ended_in;	  /* queue of the end; NULL: no record */
 	struct mq_ending ending;
 	struct model *model; /* model of the last look */
+	/* A batch that the message waits for, and its counts; NULL: none, or the server does
+	 * not tell. */
+	char *awaited;
+	long long counts[MQ_BATCH_COUNTS];
 };
 
 /* Looks for the message in one place, unless it was found before. */
@@ -114,6 +118,31 @@ find_message(struct collector *c, struct found *f)
 			f->filter->id, &f->ending, &f->ended_in));
 	}
 	return known;
+}
+
+/* Finds the first batch with open members that the message waits for. */
+static void
+find_awaited(struct collector *c, struct found *f)
+{
+	struct message s;
+	const char *names;
+	size_t n;
+	bool known;
+
+	message_unpack(&s, &f->item, f->place.state);
+	names = mq_envelope_get(&s.envelope, MQ_HEADER_AFTER);
+	for (; names != NULL && *names != '\0';
+	     names += n + (names[n] != '\0')) {
+		n = strcspn(names, ",");
+		f->awaited = mq_xstrndup(names, n);
+		if (mq_queue_batch(&c->redis, c->layout, f->place.queue,
+			f->awaited, &known, f->counts) == 0 &&
+		    f->counts[MQ_BATCH_OPEN] > 0)
+			break;
+		free(f->awaited);
+		f->awaited = NULL;
+	}
+	mq_envelope_free(&s.envelope);
 }
 
 /* --- text ---------------------------------------------------------------- */
@@ -277,6 +306,13 @@ print_message(const struct found *f)
 		print_time("since", s.since_ms, now_ms);
 	if (state == MQ_DELAYED && f->item.in_line)
 		text_line("waits for", "its group's turn");
+	else if (f->awaited != NULL) {
+		text = mq_xasprintf("batch %s (%lld of %lld open)", f->awaited,
+		    f->counts[MQ_BATCH_OPEN], f->counts[MQ_BATCH_TOTAL]);
+		text_line("waits for", text);
+		free(text);
+	} else if (f->item.follows)
+		text_line("waits for", "a batch");
 	else if (state == MQ_DELAYED && f->item.tick > 0)
 		printf(
 		    "%-12stick %lld\n", "waits for", (long long)f->item.tick);
@@ -355,6 +391,13 @@ found_json(const struct found *f, bool payload)
 		if (published_ms > 0)
 			mq_json_set(
 			    v, "published_ms", json_integer(published_ms));
+		if (f->awaited != NULL) {
+			mq_json_set(v, "awaited", mq_json_text(f->awaited));
+			mq_json_set(v, "awaited_open",
+			    json_integer(f->counts[MQ_BATCH_OPEN]));
+			mq_json_set(v, "awaited_total",
+			    json_integer(f->counts[MQ_BATCH_TOTAL]));
+		}
 		message_set_content(v, &s, payload);
 		mq_envelope_free(&s.envelope);
 	} else {
@@ -373,6 +416,8 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 	bool known = find_message(c, &f);
 	bool found = f.exists || f.ended_in != NULL;
 
+	if (f.item.element != NULL && f.item.follows)
+		find_awaited(c, &f);
 	if (!known)
 		(void)model_report_missing(m);
 	if (found && o->format == FORMAT_JSON)
@@ -381,6 +426,7 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 		print_text(&f);
 	else if (known && !o->shared.quiet)
 		mq_say("%s: no such message", f.filter->id);
+	free(f.awaited);
 	mq_scan_free(&f.search.scan);
 	mq_ending_free(&f.ending);
 	return found;

@@ -244,6 +244,28 @@ drain() {
 	assert_equal "$(held bad)" "1 0 0 0"
 }
 
+@test "batches: mq-stats --id says what a message waits for, or belongs to" {
+	local id
+	run_mq 0 mq-publish -l --batch a q </dev/null
+	run_mq 0 mq-publish --batch b -d 1h q one two
+	run_mq 0 mq-publish -i --after a,b --to next q follower
+	id=$output
+	run_mq 0 mq-return --from delayed --limit 1 q
+	drain
+	run_mq 0 mq-stats --id "$id" q
+	assert_line --regexp '^waits for  *batch b \(1 of 2 open\)$'
+	assert_line --regexp '^to  *next$'
+	run_mq 0 mq-stats --json --id "$id"
+	assert_equal "$(jq -c '[.waits_for, .after, .awaited, .awaited_open, .awaited_total]' \
+		<<<"$output")" '["batch","a,b","b",1,2]'
+	redis del 'rmq::queue::[q]::result::batch:b' >/dev/null
+	run_mq 0 mq-stats --id "$id" q
+	assert_line --regexp '^waits for  *a batch$'
+	run_mq 0 mq-publish -i --batch b q member
+	run_mq 0 mq-stats --id "$output" q
+	assert_line --regexp '^batch  *b$'
+}
+
 @test "batches: lines of JSON, copies and requests are members, duplicates of an id, too" {
 	run_mq 0 mq-publish --batch b q one
 	run_mq 0 mq-stats --jsonl --list ready q
