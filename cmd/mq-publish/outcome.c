@@ -75,6 +75,20 @@ drop_attachments(struct transport *t)
 }
 
 void
+outcome_progress(struct transport *t, const char *text, double part)
+{
+	char line[PROGRESS_LINE];
+
+	if (t->drawn)
+		fprintf(stderr, "\r%*s\r", progress_columns(), "");
+	t->drawn = text != NULL;
+	if (text == NULL)
+		return;
+	progress_line(line, text, part);
+	fputs(line, stderr);
+}
+
+void
 outcome_end(struct transport *t, int status)
 {
 	drop_attachments(t);
@@ -87,6 +101,7 @@ void
 outcome_interrupt(struct transport *t)
 {
 	fflush(stdout);
+	outcome_progress(t, NULL, -1);
 	mq_say("interrupted");
 	report(t);
 	mq_end_by(interrupt_signal());

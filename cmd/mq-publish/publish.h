@@ -84,6 +84,7 @@ struct transport {
 	bool gap;	      /* a message was refused before later ones */
 	unsigned long behind; /* accepted after a refused one */
 	bool reported;	      /* each record that was too long */
+	bool drawn;	      /* a line of progress is on the terminal */
 	struct mq_buf ids;    /* accepted ones, MQ_ID_LEN each, with --wait */
 	/* With --durable only: */
 	struct mq_durable promise;
@@ -108,6 +109,8 @@ bool transport_wait(void *transport, int fd, int64_t ms);
 bool transport_reconnect(
     struct transport *, int64_t until_ms, int64_t *pause_ms);
 
+/* Draws a line of progress on the terminal, or erases it (NULL), before anything is said. */
+void outcome_progress(struct transport *, const char *text, double part);
 /* Reports how many messages were accepted, and how many may have been, and exits. */
 void outcome_end(struct transport *, int status) __attribute__((noreturn));
 /* Reports like outcome_end(), and ends by the signal that was caught. */

@@ -1,6 +1,7 @@
 #include "publish.h"
 
 #define BLOCK_MS 5000 /* longest wait of a command on the server */
+#define LOOK_MS	 1000 /* the same, while progress is shown */
 #define PAUSE_MS 1000 /* after a question that the server cannot answer now */
 /* Between two looks at all messages: their results must not expire during the wait for
  * one of them. */
@@ -21,6 +22,7 @@ struct waiting {
 	int64_t until_ms;   /* steady time; -1: no limit */
 	int64_t sweep_ms;   /* next look at all messages, steady time */
 	bool reported_lost;
+	const char *batches; /* whose progress is shown; NULL: none */
 };
 
 /* The time left, at most `most`; 0: it is over. */
@@ -39,6 +41,7 @@ reconnect(struct waiting *w)
 {
 	int64_t pause = 0;
 
+	outcome_progress(w->transport, NULL, -1);
 	if (!w->reported_lost && !w->opt->shared.quiet)
 		mq_say("%s; reconnecting", w->transport->redis.error);
 	w->reported_lost = true;
@@ -81,13 +84,37 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 }
 
 static void
+show_batches(struct waiting *w)
+{
+	struct mq_redis *r = &w->transport->redis;
+	long long counts[MQ_BATCH_COUNTS], total, open, failed;
+	char text[80], more[40] = "";
+	bool known;
+
+	if (w->batches == NULL || mq_redis_lost(r) ||
+	    mq_queue_batch(r, w->opt->shared.layout, w->opt->queue, w->batches,
+		&known, counts) == -1)
+		return;
+	total = MAX(1, counts[MQ_BATCH_TOTAL]);
+	open = MIN(total, counts[MQ_BATCH_OPEN]);
+	failed = counts[MQ_BATCH_REJECTED] + counts[MQ_BATCH_EXPIRED];
+	if (failed > 0)
+		snprintf(more, sizeof(more), ", %lld rejected", failed);
+	snprintf(
+	    text, sizeof(text), "%lld of %lld%s ", total - open, total, more);
+	outcome_progress(w->transport, open > 0 ? text : NULL,
+	    (double)(total - open) / (double)total);
+}
+
+static void
 await_ending(struct waiting *w, struct awaited *a)
 {
 	int64_t block = 1, rest;
 	size_t i;
 
 	while (!a->ended && block > 0) {
-		block = left_ms(w, BLOCK_MS);
+		show_batches(w);
+		block = left_ms(w, w->batches != NULL ? LOOK_MS : BLOCK_MS);
 		if (!ask_ending(w, a, block) && block > 0) {
 			rest = left_ms(w, PAUSE_MS);
 			if (rest > 0)
@@ -101,6 +128,7 @@ await_ending(struct waiting *w, struct awaited *a)
 				(void)ask_ending(w, &w->all[i], 0);
 		w->sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
 	}
+	outcome_progress(w->transport, NULL, -1);
 }
 
 static int
@@ -146,6 +174,8 @@ wait_for_endings(struct transport *t)
 		w.all[i].queue = mq_xstrdup(opt->queue);
 	}
 	w.sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
+	if (opt->notes)
+		w.batches = mq_envelope_get(&opt->headers, MQ_HEADER_AFTER);
 	if (opt->wait_ms >= 0)
 		w.until_ms = mq_clock_steady_ms() + opt->wait_ms;
 	for (; w.next < w.count; w.next++) {

@@ -20,8 +20,7 @@ struct found {
 	const char *ended_in;	  /* queue of the end; NULL: no record */
 	struct mq_ending ending;
 	struct model *model; /* model of the last look */
-	/* A batch that the message waits for, and its counts; NULL: none, or the server does
-	 * not tell. */
+	/* The batches that the message waits for, and their counts; NULL: none are known. */
 	char *awaited;
 	long long counts[MQ_BATCH_COUNTS];
 };
@@ -120,28 +119,21 @@ find_message(struct collector *c, struct found *f)
 	return known;
 }
 
-/* Finds the first batch with open members that the message waits for. */
+/* Finds out how many messages are open of the batches that the message waits for. */
 static void
 find_awaited(struct collector *c, struct found *f)
 {
-	struct message s;
 	const char *names;
-	size_t n;
+	struct message s;
 	bool known;
 
 	message_unpack(&s, &f->item, f->place.state);
 	names = mq_envelope_get(&s.envelope, MQ_HEADER_AFTER);
-	for (; names != NULL && *names != '\0';
-	     names += n + (names[n] != '\0')) {
-		n = strcspn(names, ",");
-		f->awaited = mq_xstrndup(names, n);
-		if (mq_queue_batch(&c->redis, c->layout, f->place.queue,
-			f->awaited, &known, f->counts) == 0 &&
-		    f->counts[MQ_BATCH_OPEN] > 0)
-			break;
-		free(f->awaited);
-		f->awaited = NULL;
-	}
+	if (names != NULL &&
+	    mq_queue_batch(&c->redis, c->layout, f->place.queue, names, &known,
+		f->counts) == 0 &&
+	    known)
+		f->awaited = mq_xstrdup(names);
 	mq_envelope_free(&s.envelope);
 }
 

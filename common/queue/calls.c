@@ -161,10 +161,10 @@ about_batch(struct mq_redis *r, const struct mq_layout *layout,
 	return c;
 }
 
-int
-mq_queue_batch(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, const char *batch, bool *known,
-    long long counts[MQ_BATCH_COUNTS])
+/* Adds the counts of one batch. */
+static int
+add_batch(struct mq_redis *r, const struct mq_layout *layout, const char *queue,
+    const char *batch, bool *known, long long counts[MQ_BATCH_COUNTS])
 {
 	struct mq_command c = about_batch(r, layout, "HMGET", queue, batch);
 	redisReply *reply;
@@ -176,16 +176,30 @@ mq_queue_batch(struct mq_redis *r, const struct mq_layout *layout,
 	mq_command_free(&c);
 	if (reply == NULL)
 		return -1;
-	*known = false;
 	for (i = 0; i < reply->elements && i < MQ_BATCH_COUNTS; i++) {
-		counts[i] = 0;
 		if (reply->element[i]->type != REDIS_REPLY_STRING)
 			continue;
-		counts[i] = strtoll(reply->element[i]->str, NULL, 10);
+		counts[i] += strtoll(reply->element[i]->str, NULL, 10);
 		*known |= i == MQ_BATCH_TOTAL;
 	}
 	freeReplyObject(reply);
 	return 0;
+}
+
+int
+mq_queue_batch(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, const char *names, bool *known,
+    long long counts[MQ_BATCH_COUNTS])
+{
+	char *list = mq_xstrdup(names), *rest = list, *name;
+	int rv = 0;
+
+	*known = false;
+	memset(counts, 0, MQ_BATCH_COUNTS * sizeof(*counts));
+	while (rv == 0 && (name = strsep(&rest, ",")) != NULL)
+		rv = add_batch(r, layout, queue, name, known, counts);
+	free(list);
+	return rv;
 }
 
 int

@@ -75,9 +75,9 @@ enum {
 	MQ_BATCH_COUNTS
 };
 extern const char *const mq_batch_words[MQ_BATCH_COUNTS];
-/* Reads them; *known: the batch exists. */
+/* Reads them, or the sums of several batches, NAME[,NAME]; *known: one exists. */
 int mq_queue_batch(struct mq_redis *, const struct mq_layout *,
-    const char *queue, const char *batch, bool *known,
+    const char *queue, const char *names, bool *known,
     long long counts[MQ_BATCH_COUNTS]);
 /* Begins a batch that may have no messages. */
 int mq_queue_begin_batch(struct mq_redis *, const struct mq_layout *,

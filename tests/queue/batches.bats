@@ -253,17 +253,36 @@ drain() {
 	run_mq 0 mq-return --from delayed --limit 1 q
 	drain
 	run_mq 0 mq-stats --id "$id" q
-	assert_line --regexp '^waits for  *batch b \(1 of 2 open\)$'
+	assert_line --regexp '^waits for  *batch a,b \(1 of 2 open\)$'
 	assert_line --regexp '^to  *next$'
 	run_mq 0 mq-stats --json --id "$id"
 	assert_equal "$(jq -c '[.waits_for, .after, .awaited, .awaited_open, .awaited_total]' \
-		<<<"$output")" '["batch","a,b","b",1,2]'
-	redis del 'rmq::queue::[q]::result::batch:b' >/dev/null
+		<<<"$output")" '["batch","a,b","a,b",1,2]'
+	redis del 'rmq::queue::[q]::result::batch:'{a,b} >/dev/null
 	run_mq 0 mq-stats --id "$id" q
 	assert_line --regexp '^waits for  *a batch$'
 	run_mq 0 mq-publish -i --batch b q member
 	run_mq 0 mq-stats --id "$output" q
 	assert_line --regexp '^batch  *b$'
+}
+
+@test "batches: --wait on a terminal shows how far the batch is, and erases that" {
+	load ../helpers/wire
+	echo 1 >"$T/status.one"
+	touch "$T/hold.two"
+	run_mq 0 mq-publish --batch b q one two
+	start_mq mq-consume q -- "$T/work"
+	eventually 5 counts_are b "2 1 0 1 0 0 0 0"
+	{ eventually 10 held_is q "0 1 1 1" && sleep 1.2 && rm "$T/hold.two"; } 3>&- &
+	on_terminal "" "$BUILD/mq-publish" --wait=20s --after b q go >"$T/screen" 3>&-
+	grep -q '1 of 2, 1 rejected \[#' "$T/screen" || fail "$(cat "$T/screen")"
+	stop_mq
+	# Blanks follow the last line of it.
+	run bash -c "tr '\\r' '\\n' <'$T/screen' | grep -A 1 '\[#' | tail -n 1 | tr -d ' '"
+	assert_output ""
+	run_mq 0 mq-publish --batch b q two
+	run_mq 75 mq-publish --wait=100ms --after b q go
+	assert_equal "$stderr" "mq-publish: q: 1 of 1 message not ended in time"
 }
 
 @test "batches: lines of JSON, copies and requests are members, duplicates of an id, too" {
