@@ -19,7 +19,7 @@ class Scripts:
 
     def __init__(self, build):
         self.texts, self.names = {}, {}
-        for file in glob.glob(build + "/**/lua*.c", recursive=True):
+        for file in glob.glob(build + "/lua*.c"):
             arrays = re.findall(r"char (\w+)\[\] = \{(.*?)\}", open(file).read(), re.S)
             for name, array in arrays:
                 text = bytes(int(n, 16) for n in re.findall(r"0x(\w\w)", array))
