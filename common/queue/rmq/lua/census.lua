@@ -119,7 +119,7 @@ if not dry then
   need()
   -- These commands change nothing, need no memory (see claim.lua), and fail on keys of the
   -- wrong type.
-  call('LTRIM', rejected, 0, -1)
+  call('HLEN', q.locks)
   call('ZREM', q.delayed, '')
   call('ZREM', q.priority, '')
   call('LTRIM', q.ready, 0, -1)

@@ -192,7 +192,6 @@ local function beyond_ready()
       claim_ready()
       return
     end
-    call('LLEN', q.ready)
     claim_sorted(q.priority, '-inf', '(0')
     claim_ready()
     claim_sorted(q.priority, '(0', '+inf')

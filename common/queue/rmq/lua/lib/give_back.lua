@@ -1,4 +1,4 @@
--- Unacked messages that go back to the front of ready.  Needs place.
+-- Unacked messages that go back to the front of ready.  Needs place, and check_types() before.
 
 -- If a message keeps its key until it runs, its key is taken again.
 local function give_back(q, element, w)
@@ -24,15 +24,6 @@ local function spend(messages, bytes)
   work, room = work - messages, room - bytes
 end
 
--- Refuses keys of the wrong type before any message moves.
-local checked = false
-local function check_once(q)
-  if not checked then
-    check_types(q)
-    checked = true
-  end
-end
-
 -- Gives back up to max messages, the newest first, until the call has done enough; returns
 -- how many.
 local function give_back_newest(q, unacked, max)
@@ -44,7 +35,6 @@ local function give_back_newest(q, unacked, max)
     end
     local w = options(element)
     if w then
-      check_once(q)
       call('RPOP', q.ready)
       give_back(q, element, w)
     end
