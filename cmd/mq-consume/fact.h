@@ -42,6 +42,7 @@ enum fact_kind {
 			 * carried out the outcome */
 	FACT_TOO_LONG, /* the message cannot be pushed, and has no outcome; text */
 	FACT_NO_ROOM,	/* a settlement waits for room at the server; text */
+	FACT_BROUGHT,	/* an ack has brought the next message of its group */
 	FACT_PAUSE_SET, /* a pause of the queue, asked for here, has begun */
 
 	/* The executor's. */

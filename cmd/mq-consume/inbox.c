@@ -346,6 +346,35 @@ inbox_pass(struct inbox *in)
 	}
 }
 
+/* --- messages brought by acks ----------------------------------------------- */
+
+bool
+inbox_lets_bring(const struct inbox *in, int queue)
+{
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++)
+		if (i != queue && in->queues[i].reasons != 0)
+			return false;
+	return !in->claim.under_way && !in->refused && !in->look_wanted &&
+	    rules_of(in->opt, queue)->rate.per_s == 0;
+}
+
+/* While acks bring messages, and so find the queue empty, the next claim is put off. */
+void
+inbox_brought(struct inbox *in, int queue)
+{
+	struct queue *q = &in->queues[queue];
+
+	if (is_paused(in, queue) || all_paused(in))
+		tell(in, FACT_PAUSED, .queue = queue);
+	if (q->role == MQ_ROLE_IDLE)
+		return;
+	await_settlements(in, q, false);
+	mq_timer_start(&in->settle_first, QUICK_S, 0);
+	q->role = MQ_ROLE_NONE;
+}
+
 /* --- looks ------------------------------------------------------------------ */
 
 struct look {

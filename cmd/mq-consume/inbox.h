@@ -54,6 +54,10 @@ void inbox_called(struct inbox *, int queue);
 /* A settlement of a message claimed at steady time `since` was sent.  If it makes another
  * message ready, that one is claimed in the same round. */
 void inbox_settling(struct inbox *, int queue, double since);
+/* Whether a claim would be for nothing but a message that an ack may bring. */
+bool inbox_lets_bring(const struct inbox *, int queue);
+/* An ack has brought a message, as a claim would that finds no more. */
+void inbox_brought(struct inbox *, int queue);
 /* The server has answered whether a queue, or (-1) every queue, is paused. */
 void inbox_pause_seen(struct inbox *, int queue, bool paused);
 

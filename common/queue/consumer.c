@@ -278,6 +278,26 @@ mq_consumer_pass(struct mq_consumer *k, int queue)
 	mq_redis_post(k->redis, &cmd, NULL, NULL);
 }
 
+/* Parses a number; or an array of a number and a claimed message. */
+static void
+receive_settled(const struct mq_asker *asker, redisReply *reply)
+{
+	bool next = reply != NULL && reply->type == REDIS_REPLY_ARRAY;
+	struct mq_claimed claimed = {0};
+	struct mq_answer buf;
+	const struct mq_answer *a =
+	    mq_answer_to(reply, next ? "#$" : ":", &buf);
+
+	if (next && mq_answer_good(a)) {
+		claimed.n = 1;
+		claimed.elements = elements_new(reply, 1);
+		buf.n = reply->element[0]->integer;
+		buf.claimed = &claimed;
+	}
+	asker->fn(asker->arg, a);
+	elements_free(claimed.elements, claimed.n);
+}
+
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
     const struct mq_settlement *how, int n, mq_answer_fn *fn, void *arg)
@@ -285,7 +305,7 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->settle(&k->session, queue, how, n, &cmd);
-	mq_consumer_ask(k, &cmd, receive_number, fn, arg);
+	mq_consumer_ask(k, &cmd, receive_settled, fn, arg);
 }
 
 void

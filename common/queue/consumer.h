@@ -19,7 +19,7 @@ struct mq_answer {
 	const char *error; /* NULL: none; valid until the callback returns */
 	int status;	   /* mq_exit for the error; 0: none */
 	bool missing;	   /* the node is away: mq_reply_missing() */
-	/* Without an error, one of: */
+	/* Without an error, one of, or n and claimed: */
 	long long n; /* else 0 */
 	char *text;  /* may be changed; or NULL */
 	struct mq_claimed *claimed;
@@ -146,7 +146,8 @@ void mq_consumer_count_held(struct mq_consumer *, enum mq_held_how,
 void mq_consumer_exists(struct mq_consumer *, int queue, const char *element,
     size_t len, mq_answer_fn *fn, void *arg);
 
-/* layout->settle() for n messages; the answer's n is enum mq_settled. */
+/* layout->settle() for n messages; the answer's n is enum mq_settled.  With it may come the next
+ * message of a group in `claimed`, as of mq_consumer_claim(). */
 void mq_consumer_settle(struct mq_consumer *, int queue,
     const struct mq_settlement *, int n, mq_answer_fn *fn, void *arg);
 /* layout->ack_oldest(). */

@@ -334,6 +334,10 @@ struct mq_settlement {
 	const char *push;	    /* PUSH only */
 	/* ACK: the message may hold a key or a group.  Other outcomes find out. */
 	bool holds;
+	/* ACK, without a receipt, result or notice: the reply may be an array of MQ_SETTLED and
+	 * the next message of the group, claimed.  Only if a claim is allowed now, and the queue
+	 * has no limits that consumers share. */
+	bool next;
 	const char *receipt; /* number of a receipt; LOST if its lease is over;
 			      * NULL: not handed out by receipt */
 	const struct mq_result *result; /* NULL: none */

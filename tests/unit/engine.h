@@ -25,11 +25,12 @@ struct house {
 	long limit; /* 0: none */
 	/* The inbox. */
 	char asks[8]; /* the next queues */
-	bool claiming, put_off, drained;
+	bool claiming, put_off, drained, busy;
 	int expects, expects_next;
 	int64_t tick, now_ms;
 	/* The outbox. */
-	bool refused, full;
+	bool refused, full, brings;
+	int follows;   /* queue of an ack that may bring a message; -1: none */
 	char leads[8]; /* queues in which settlements lead to claims */
 	/* The executor. */
 	struct executor_way way;
@@ -269,6 +270,10 @@ RECORDS(inbox_called, (struct inbox * in, int queue), "called:%s",
     queue_names[queue])
 RECORDS(inbox_settling, (struct inbox * in, int queue, double since),
     "leads:%s", queue_names[queue])
+ANSWERS(bool, inbox_lets_bring, (const struct inbox *in, int queue),
+    !house->claiming && !house->busy)
+RECORDS(inbox_brought, (struct inbox * in, int queue), "brought:%s",
+    queue_names[queue])
 RECORDS(inbox_pause_seen, (struct inbox * in, int queue, bool paused), "%s:%s",
     paused ? "paused" : "resumed", queue_or_all(queue))
 RECORDS(inbox_look_around, (struct inbox * in, const int *room, bool sending),
@@ -312,10 +317,13 @@ void
 outbox_flush(struct outbox *o, enum outbox_acks which_ones)
 {
 	static const char *const names[] = {
-	    "enough", "claim", "holders", "all"};
+	    "enough", "claim", "holders", "next", "all"};
 
 	aside("flush", "acks:%s", names[which_ones]);
 }
+
+ANSWERS(int, outbox_follows, (const struct outbox *o), house->follows)
+ANSWERS(bool, outbox_brings, (const struct outbox *o), house->brings)
 
 void
 outbox_send_back(struct outbox *o)
@@ -704,11 +712,11 @@ static const struct {
     FLAG("waiting", waits), FLAG("careful", careful[0]), FLAG("killed", killed),
     FLAG("signalled", signalled), FLAG("claiming", claiming),
     FLAG("put-off", put_off), FLAG("drained", drained),
-    FLAG("refused", refused), FLAG("full", full), FLAG("for-few", wants_few),
-    FLAG("resting", rests), FLAG("owing", owes), FLAG("quick", quick),
-    FLAG("without-run", no_run), FLAG("cleaned", cleaned),
-    FLAG("slept", sleeps_long), FLAG("to-drain", f.opt.drain),
-    FLAG("rq", f.opt.rq)};
+    FLAG("refused", refused), FLAG("full", full), FLAG("bringing", brings),
+    FLAG("busy", busy), FLAG("for-few", wants_few), FLAG("resting", rests),
+    FLAG("owing", owes), FLAG("quick", quick), FLAG("without-run", no_run),
+    FLAG("cleaned", cleaned), FLAG("slept", sleeps_long),
+    FLAG("to-drain", f.opt.drain), FLAG("rq", f.opt.rq)};
 
 static bool
 set_flag(struct house *h, const char *name, bool on)
@@ -726,7 +734,8 @@ static const struct {
 	size_t at;
 } numbers[] = {FLAG("room", room), FLAG("slots", slots), FLAG("batch", batch),
     FLAG("spare", spare), FLAG("workers", workers), FLAG("expects", expects),
-    FLAG("next", expects_next), FLAG("claims", added)};
+    FLAG("next", expects_next), FLAG("claims", added),
+    FLAG("follows", follows)};
 
 static bool
 set_number(struct house *h, const char *name, const char *about)
@@ -774,8 +783,8 @@ static const struct {
     {"called", FACT_CALLED}, {"stop-wanted", FACT_STOP_WANTED},
     {"tick", FACT_TICK}, {"left", FACT_LEFT}, {"failed", FACT_FAILED},
     {"claimed", FACT_CLAIMED}, {"claim-refused", FACT_CLAIM_REFUSED},
-    {"paused", FACT_PAUSED}, {"no-room", FACT_NO_ROOM},
-    {"pause-set", FACT_PAUSE_SET}, {"ran", FACT_RAN},
+    {"paused", FACT_PAUSED}, {"brought", FACT_BROUGHT},
+    {"no-room", FACT_NO_ROOM}, {"pause-set", FACT_PAUSE_SET}, {"ran", FACT_RAN},
     {"give-back", FACT_GIVE_BACK}, {"unread", FACT_UNREAD},
     {"answered", FACT_ANSWERED}, {"stop", FACT_STOP}, {"give-up", FACT_GIVE_UP},
     {"reopen-logs", FACT_REOPEN_LOGS}, {"suspend", FACT_SUSPEND},
@@ -1031,6 +1040,7 @@ setup(void)
 	h->spare = 64;
 	h->batch = 1;
 	h->expects = h->expects_next = h->full_queue = -1;
+	h->follows = -1;
 	set_way(h, "fork");
 	h->e = (struct engine){.loop = f->loop,
 	    .opt = &f->opt,

@@ -109,6 +109,30 @@ static const struct row pause_rows[] = {
 	    "arrive", "claim -> claim:a:10"}},
 };
 
+static const struct row bring_rows[] = {
+    {"acks bring messages while nothing else is to be claimed",
+	{"lets-bring a -> no", "all-are watch", "lets-bring a -> yes",
+	    "called a", "lets-bring a -> yes", "lets-bring b -> no",
+	    "claim -> claim:a:10-tracked", "lets-bring a -> no", "answer",
+	    "lets-bring a -> yes", "look", "lets-bring a -> no", "claim",
+	    "lets-bring a -> yes", "called a", "claim -> claim:a:10-tracked",
+	    "refuse -> refused:no", "lets-bring a -> no"}},
+    {"a claim that begins a watch waits for the next ack",
+	{"all-are watch", "brought a", "first -> 1", "more a -> yes",
+	    "drained -> no", "ready -> no", "brought a", "settling a",
+	    "claim -> claim:a:10", "answer", "brought a", "settle-first-over",
+	    "claim -> claim:a:10-tracked"}},
+    {"a watch without room is others'",
+	{"all-are watch", "brought a", "no-room a", "settle-first-over",
+	    "claim -> pass:a"}},
+    {"an idle consumer has nothing to claim",
+	{"all-are idle", "brought a", "first -> -1", "more a -> no"}},
+    {"what comes with an ack to a paused queue goes back",
+	{"all-are watch", "paused a -> paused:a", "brought a -> paused:a",
+	    "resumed a", "paused -> paused:a paused:b paused:c",
+	    "brought b -> paused:b"}},
+};
+
 static const struct row wakeup_rows[] = {
     {"a key that changed is asked",
 	{"all-are watch", "claim", "changed b", "claim -> claim:b:10"}},
@@ -491,6 +515,7 @@ ask(struct house *h, const char *word, const char *about)
 	    record("%s", next == -1 ? "none" : queue_names[next]));
 	WORD("woken", answers(h->woken), h->woken = false);
 	WORD("ready", answers(inbox_ready(in)));
+	WORD("lets-bring", answers(inbox_lets_bring(in, q)));
 	WORD("drained", answers(inbox_drained(in)));
 	WORD("claiming", answers(inbox_is_claiming(in)));
 	WORD("tick-of", record("%d", (int)inbox_tick(in, q)));
@@ -565,6 +590,7 @@ engine(struct house *h, const char *word, const char *about)
 	WORD("claim", claim(h));
 	WORD("start", start_all(h, q));
 	WORD("settling", settle_one(h, q));
+	WORD("brought", inbox_brought(in, q));
 	WORD("paused", inbox_pause_seen(in, q, true));
 	WORD("resumed", inbox_pause_seen(in, q, false));
 	WORD("look", inbox_look(in, false));
@@ -611,6 +637,7 @@ teardown(void *arg)
 
 TEST_ROWS(claim)
 TEST_ROWS(pause)
+TEST_ROWS(bring)
 TEST_ROWS(wakeup)
 
 /* --- and others ----------------------------------------------------------------- */

@@ -102,6 +102,48 @@ static const struct row together_rows[] = {
 	    "send-again -> ack:a1 ack:a2 ack:a3 ack:a4"}},
 };
 
+static const struct row next_rows[] = {
+    {"an ack brings the next of the group of the one before",
+	{"run a1 a2", "group a1 a2", "ack a1", "follows -> none",
+	    "flush-next -> ack:a1", "leads -> a", "settled -> done:a1",
+	    "ack a2", "follows -> a", "flush-next -> ack:a2:next",
+	    "brings -> yes", "leads", "next a3 -> brought:a done:a2",
+	    "brings -> no", "leads", "all -> a3"}},
+    {"without a next one, the queue may have others",
+	{"run a1 a2", "group a1 a2", "ack a1", "flush -> ack:a1", "ack a2",
+	    "flush-next -> ack:a2:next", "leads -> a", "settled -> done:a1",
+	    "settled -> done:a2", "brings -> no", "leads -> a"}},
+    {"an ack brings one only if it may",
+	{"run a1 a2 a3", "group a1 a2 a3", "ack a1", "flush -> ack:a1",
+	    "ack a2", "flush -> ack:a2", "ack a3", "flush-claim -> ack:a3"}},
+    {"a refused or lost ack brings none",
+	{"run a1 a2 a3", "group a1 a2 a3", "ack a1", "flush -> ack:a1",
+	    "settled -> done:a1", "ack a2", "flush-next -> ack:a2:next",
+	    "refuse again -> refused:no", "brings -> no",
+	    "send-again -> ack:a2", "settled -> done:a2", "ack a3",
+	    "flush-next -> ack:a3:next", "lose", "brings -> no",
+	    "up -> ack:a3"}},
+    {"a lost message's ack brings one all the same",
+	{"run a1 a2", "group a1 a2", "ack a1", "flush -> ack:a1",
+	    "settled -> done:a1", "ack a2", "flush-next -> ack:a2:next",
+	    "lost a2", "next a3 -> brought:a over:a2", "all -> a3"}},
+    {"only one ack that waits alone brings one",
+	{"run a1 a2 a3 a4", "group a1 a2 a3", "ack a1", "flush -> ack:a1",
+	    "ack a2 a3", "follows -> none", "flush -> ack:a2 ack:a3", "ack a4",
+	    "follows -> none", "flush-next -> ack:a4"}},
+    {"a group is a queue's",
+	{"run a1 b1", "group a1 b1", "ack a1", "flush -> ack:a1", "ack b1",
+	    "follows -> none", "flush -> ack:b1"}},
+    {"what somebody hears of brings none",
+	{"run a1 a2", "group a1 a2", "ack a1", "flush -> ack:a1", "kept a2",
+	    "ack a2", "flush-next -> ack:a2:result", "brings -> no",
+	    "leads -> a"}},
+    {"what has no connection brings none",
+	{"run a1 a2", "group a1 a2", "ack a1", "flush -> ack:a1",
+	    "settled -> done:a1", "deaf", "ack a2", "flush-next -> ack:a2:next",
+	    "brings -> no"}},
+};
+
 static const struct row equal_rows[] = {
     {"of equal ones, one settlement is under way",
 	{"run a1 a1 a1 a1 b1", "reject a1", "flush-enough -> reject:a1",
@@ -354,8 +396,9 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 	if (n > 1)
 		record("equal:%s(", queue_names[queue]);
 	for (i = 0; i < n; i++)
-		record("%s:%s%s%s", outcomes[how[i].outcome],
+		record("%s:%s%s%s%s", outcomes[how[i].outcome],
 		    payload_of(how[i].element, how[i].len),
+		    how[i].next ? ":next" : "",
 		    how[i].result != NULL ? ":result" : "",
 		    how[i].notice != NULL ? ":notice" : "");
 	if (n > 1)
@@ -442,6 +485,17 @@ answer_with(const struct mq_answer *answer, enum mq_settled how)
 	fn(arg, answer != NULL ? &with : NULL);
 }
 
+/* The oldest ack has brought another message. */
+static void
+answer_next(const char *name)
+{
+	struct mq_element next = {mq_xstrdup(name), strlen(name)};
+	struct mq_claimed claimed = {.elements = &next, .n = 1};
+
+	answer_with(&(struct mq_answer){.claimed = &claimed}, MQ_SETTLED);
+	assert_null(next.data);
+}
+
 /* What goes back is answered: so many of it went. */
 static void
 answer_back(const struct mq_answer *answer, int n)
@@ -496,6 +550,8 @@ take_facts(struct house *h)
 			record("wrong-key");
 		} else if (f.kind == FACT_COMPLAINT) {
 			record("refused:%s", f.text);
+		} else if (f.kind == FACT_BROUGHT) {
+			record("brought:%s", queue_names[f.queue]);
 		} else if (f.kind == FACT_PAUSE_SET) {
 			record("paused:%s", queue_names[f.queue]);
 		} else {
@@ -641,6 +697,12 @@ ask(struct house *h, const char *word, const char *about)
 	WORD("woken", answers(h->woken); h->woken = false);
 	WORD("refused", answers(outbox_refused(o)));
 	WORD("gives-back", answers(outbox_gives_back(o, queue_of(about))));
+	WORD("brings", answers(outbox_brings(o)));
+	WORD("follows",
+	    record("%s",
+		outbox_follows(o) == -1 ? "none" :
+					  queue_names[outbox_follows(o)]));
+	WORD("all", record_all(hand, -1));
 	WORD("in-order", answers(hand_in_order(hand, queue_of(about))));
 	WORD("pausing",
 	    answers(hand_barred(hand, queue_of(about), BAR_PAUSING)));
@@ -677,6 +739,7 @@ hear(struct house *h, const char *word, const char *about)
 	const struct mq_answer no = {.error = "no", .status = MQ_EXIT_NOPERM};
 	const struct mq_answer yes = {0};
 
+	WORD("next", answer_next(about));
 	WORD("settled", answer_with(&yes, settled_of(about)));
 	WORD("refuse",
 	    answer_with(
@@ -723,6 +786,7 @@ engine(struct house *h, const char *word, const char *about)
 	WORD("enough", o->enough = atoi(about));
 	WORD("many", o->many = true);
 	WORD("flush", outbox_flush(o, OUTBOX_ALL));
+	WORD("flush-next", outbox_flush(o, OUTBOX_NEXT));
 	WORD("flush-holders", outbox_flush(o, OUTBOX_HOLDERS));
 	WORD("flush-claim", outbox_flush(o, OUTBOX_CLAIM));
 	WORD("flush-enough", outbox_flush(o, OUTBOX_ENOUGH));
@@ -762,6 +826,7 @@ take(void *arg, const char *word, const char *about)
 }
 
 TEST_ROWS(together)
+TEST_ROWS(next)
 TEST_ROWS(equal)
 TEST_ROWS(once_more)
 TEST_ROWS(back)

@@ -182,7 +182,8 @@ claim_messages(struct engine *e)
 	while (outbox_makes_ready(e->outbox, &queue, &since))
 		inbox_settling(e->inbox, queue, since);
 	if (!session_is_up(e->session) ||
-	    policy_level(e->policy) >= STOP_SOON || !inbox_ready(e->inbox))
+	    policy_level(e->policy) >= STOP_SOON || !inbox_ready(e->inbox) ||
+	    outbox_brings(e->outbox))
 		return;
 	while ((queue = inbox_asks(e->inbox, &terms)) != -1) {
 		terms.copied = copy_room(e);
@@ -207,7 +208,7 @@ make_terms(const struct engine *e)
 	struct start_terms t = {.may = may_start(e), .coming = {-1, -1}};
 	int next;
 
-	t.last = !inbox_is_claiming(e->inbox) &&
+	t.last = !inbox_is_claiming(e->inbox) && !outbox_brings(e->outbox) &&
 	    (policy_level(e->policy) != STOP_NOT ||
 		policy_limit_reached(
 		    e->policy, hand_count(e->hand, -1, MESSAGE_UNSTARTED)) ||
@@ -418,6 +419,10 @@ take_fact_of_messages(struct engine *e, const struct fact *f)
 	case FACT_NO_ROOM:
 		ends_lack(e, f->text);
 		break;
+	case FACT_BROUGHT:
+		outcome_activity(e);
+		inbox_brought(e->inbox, f->queue);
+		break;
 	case FACT_PAUSE_SET:
 		inbox_pause_seen(e->inbox, f->queue, true);
 		inbox_look(e->inbox, false);
@@ -525,6 +530,17 @@ take_facts(struct engine *e)
 
 /* --- a turn ----------------------------------------------------------------- */
 
+/* Whether an ack may bring the next message of its group. */
+static bool
+may_bring(const struct engine *e)
+{
+	int queue = outbox_follows(e->outbox);
+
+	return queue != -1 && session_is_up(e->session) &&
+	    !session_one_by_one(e->session) &&
+	    inbox_lets_bring(e->inbox, queue) && claim_room(e, queue) > 0;
+}
+
 /* Acks wait for others while there is more to do.  If a message may crash this consumer, no
  * settlement waits, so that no finished message is counted as crashed. */
 static void
@@ -542,6 +558,8 @@ flush_acks(struct engine *e)
 		which = OUTBOX_ALL;
 	else if (acks == ACKS_FOR_OTHERS && none_unstarted && none_runs)
 		which = OUTBOX_HOLDERS;
+	if (which != OUTBOX_ENOUGH && may_bring(e))
+		which = OUTBOX_NEXT;
 	outbox_flush(e->outbox, which);
 	if (careful)
 		mq_loop_flush(e->consumer->redis);
@@ -555,7 +573,7 @@ give_back_unstarted(struct engine *e)
 	/* A claim under way brings newer messages, which must go back first.  The messages of
 	 * killed commands go back together, in order, but do not wait for a command that
 	 * ignores the signal. */
-	if (inbox_is_claiming(e->inbox) ||
+	if (inbox_is_claiming(e->inbox) || outbox_brings(e->outbox) ||
 	    (now && executor_busy(e->executor) > 0 &&
 		policy_has_just_signalled(e->policy)) ||
 	    !session_is_up(e->session))

@@ -9,7 +9,7 @@ make_batch(struct outbox *o, int most)
 	    mq_xmalloc(sizeof(*b) + (size_t)most * sizeof(b->m[0]));
 
 	b->outbox = o;
-	b->oldest = b->plain = b->again = false;
+	b->oldest = b->plain = b->again = b->next = false;
 	b->bytes = b->copied = 0;
 	b->n = 0;
 	return b;
@@ -227,6 +227,8 @@ on_settled(void *arg, const struct mq_answer *answer)
 	int i;
 
 	end_batch(b);
+	if (b->next)
+		next_answered(b, answer);
 	if (b->oldest && (!good || one_by_one))
 		hand_disorder(o->hand, b->m[0]->queue);
 	for (i = 0; i < b->n; i++) {
@@ -264,45 +266,6 @@ on_paused(void *arg, const struct mq_answer *answer)
 /* --- sending one ------------------------------------------------------------- */
 
 static void
-note_ready(struct outbox *o, int queue, const struct message *m)
-{
-	struct outbox_queue *q = &o->queues[queue];
-
-	if (q->settled_since == 0)
-		STAILQ_INSERT_TAIL(&o->ready, q, ready);
-	q->settled_since = m->since;
-}
-
-/* Notes the queues in which the settlement may make a message ready. */
-static void
-note_ready_queues(struct outbox *o, const struct message *m)
-{
-	int to = m->outcome == MQ_OUTCOME_PUSH ?
-	    options_queue(o->opt, m->to, strlen(m->to)) :
-	    -1;
-
-	if (to != -1)
-		note_ready(o, to, m);
-	if (m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN ||
-	    mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)
-		note_ready(o, m->queue, m);
-}
-
-bool
-outbox_makes_ready(struct outbox *o, int *queue, double *since)
-{
-	struct outbox_queue *q = STAILQ_FIRST(&o->ready);
-
-	if (q == NULL)
-		return false;
-	STAILQ_REMOVE_HEAD(&o->ready, ready);
-	*queue = (int)(q - o->queues);
-	*since = q->settled_since;
-	q->settled_since = 0;
-	return true;
-}
-
-static void
 note_sent(struct batch *b)
 {
 	struct outbox *o = b->outbox;
@@ -320,7 +283,8 @@ note_sent(struct batch *b)
 		if (b->plain)
 			continue;
 		b->copied += settlement_copies(m);
-		note_ready_queues(o, m);
+		if (!b->next)
+			next_sent(o, m);
 	}
 	o->copying += b->copied;
 }
@@ -363,6 +327,7 @@ send_alone(struct outbox *o, struct message *m)
 	}
 	b = make_batch(o, 1);
 	b->m[b->n++] = m;
+	b->next = how.next = next_allowed(o, m);
 	note_sent(b);
 	mq_consumer_settle(o->consumer, m->queue, &how, 1, on_settled, b);
 	o->sending = NULL;
@@ -529,7 +494,7 @@ void
 outbox_flush(struct outbox *o, enum outbox_acks acks)
 {
 	bool claims = acks == OUTBOX_CLAIM;
-	bool all = acks == OUTBOX_ALL || o->due ||
+	bool all = acks >= OUTBOX_NEXT || o->due ||
 	    (acks == OUTBOX_HOLDERS && o->holding) ||
 	    (claims && (!o->many || o->holding));
 
@@ -539,8 +504,10 @@ outbox_flush(struct outbox *o, enum outbox_acks acks)
 	if (!all && !o->holding &&
 	    (claims || o->in_line[LINE_ACKS] >= o->enough))
 		send_acks(o, false);
+	o->may_bring = acks == OUTBOX_NEXT;
 	if (all || o->in_line[LINE_ACKS] >= o->enough)
 		send_all_acks(o);
+	o->may_bring = false;
 	send_equal(o);
 }
 
@@ -786,8 +753,10 @@ outbox_free(struct outbox *o)
 	int i;
 
 	mq_timer_stop(&o->timer);
-	for (i = 0; i < o->opt->queue_count; i++)
+	for (i = 0; i < o->opt->queue_count; i++) {
 		free(o->queues[i].to);
+		free(o->queues[i].group);
+	}
 	free(o->queues);
 	mq_buf_free(&o->runs);
 	free(o);

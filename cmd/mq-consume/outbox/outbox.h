@@ -38,9 +38,15 @@ enum outbox_acks {
 			 * anyway: if messages end many at a time, only acks not
 			 * behind unfinished messages; else all */
 	OUTBOX_HOLDERS, /* every ack, if one may hold a key or a group */
+	OUTBOX_NEXT, /* every ack; that of outbox_follows() may bring a message */
 	OUTBOX_ALL
 };
 void outbox_flush(struct outbox *, enum outbox_acks);
+/* The queue of the only waiting ack, if the last ack was of the same group, of which more messages
+ * may wait; -1: none. */
+int outbox_follows(const struct outbox *);
+/* Whether the answer to an ack may bring a message, as to a claim. */
+bool outbox_brings(const struct outbox *);
 /* Sends the next messages that go back; to be called once per turn. */
 void outbox_send_back(struct outbox *);
 /* Once a second: sends all settlements that are not in flight. */

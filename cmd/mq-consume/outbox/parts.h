@@ -13,6 +13,8 @@ struct outbox_queue {
 	int acks;	       /* messages in LINE_ACKS */
 	int in_flight;	       /* settlements without an answer */
 	int pausing;	       /* pauses of ours without an answer */
+	char *
+	    group; /* group of the last ack that went alone and had one; free() */
 	/* A settlement on its way may make a message of the queue ready: steady time of the
 	 * settled message's claim; 0: none. */
 	double settled_since;
@@ -32,6 +34,7 @@ struct batch {
 	struct outbox *outbox;
 	bool oldest;   /* acks of the oldest messages of a queue */
 	bool plain;    /* acks of messages that hold neither key nor group */
+	bool next;     /* the answer may bring the next message of the group */
 	bool again;    /* some message was sent before, without an answer */
 	size_t bytes;  /* elements of the messages */
 	size_t copied; /* bytes that the server copies, about */
@@ -62,6 +65,8 @@ struct outbox {
 	bool due;	       /* the acks have waited long enough */
 	struct mq_timer timer; /* until the acks are due */
 	bool giving_back;      /* an answer to send_newest() is missing */
+	bool may_bring;	       /* an ack sent just now may bring a message */
+	bool brings;	       /* the answer to such an ack is missing */
 
 	struct mq_counts sent; /* counts of all queues */
 	long returned;	       /* messages returned unstarted */
@@ -77,6 +82,15 @@ struct outbox {
  * unique; places: memory for `most` places. */
 void acks_collect(struct batch *, int queue, bool all, struct mq_acks *acks,
     int *places, int most);
+/* --- next.c --------------------------------------------------------------- */
+
+/* A settlement is on its way: notes the queues in which a message may become ready. */
+void next_sent(struct outbox *, const struct message *);
+/* Whether a settlement that is about to go alone is an ack whose answer may bring the next message
+ * of its group. */
+bool next_allowed(struct outbox *, const struct message *);
+/* Takes the message that the answer to such an ack has brought. */
+void next_answered(const struct batch *, const struct mq_answer *);
 
 /* --- reports.c ------------------------------------------------------------ */
 

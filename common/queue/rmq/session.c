@@ -282,6 +282,11 @@ rmq_settle(const struct mq_session *s, int queue,
 		rmq_ask(
 		    c, "LREM B:unacked -1", s->connection, s->queues[queue]);
 		mq_command_arg(c, how->element, how->len);
+	} else if (how->next) {
+		start(c, &rmq_script_ack_next, s, queue);
+		MQ_COMMAND_ARGV(c, rmq_ack_next_argv,
+		    .element = mq_bytes(how->element, how->len),
+		    .queue = mq_str(s->queues[queue]));
 	} else {
 		settle_one(s, queue, how, c);
 	}

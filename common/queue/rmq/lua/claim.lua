@@ -28,19 +28,11 @@
 
 -- include basics
 -- include bucket
+-- include claimed
 -- include role
 
 local waits = { watch = watch, idle = idle, name = name, why = why, tracked = tracked,
   now = now }
-
--- On a cluster the first claim makes the info, which a cleaner that does not know it
--- leaves there for a day.
-local function count_claimed(n)
-  if call('HINCRBY', info, 'claimed:' .. queue, n) == 0
-      and call('PTTL', info) == -1 then
-    call('EXPIRE', info, 86400)
-  end
-end
 
 if call('EXISTS', lease) == 0 then
   return 0
