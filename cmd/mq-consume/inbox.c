@@ -56,7 +56,8 @@ enum reason {
 	REASON_CALLED = 2, /* only we were told of messages: without room, the
 			    * call is passed on */
 	REASON_LOOK = 4,   /* the consumer on watch may be dead */
-	REASON_WATCH = 8 /* if the queue is empty, a watch begins, or goes on */
+	REASON_WATCH = 8, /* if the queue is empty, a watch begins, or goes on */
+	REASON_FREED = 16 /* without room, others may have our shared slots */
 };
 
 enum state { STATE_EXISTS = 1, STATE_PAUSED = 2 };
@@ -81,6 +82,7 @@ struct claim {
 	bool under_way;
 	int queue, max;
 	size_t bytes; /* all messages together, about */
+	bool shared;  /* of a queue whose consumers share slots */
 	bool changed; /* a key of the queue has changed meanwhile */
 };
 
@@ -154,13 +156,22 @@ call_queue(struct inbox *in, struct queue *q)
 	wake(in);
 }
 
+/* A claim may find messages, or at least tells how many slots of the queue we have. */
+static void
+expect_more(struct inbox *in, int queue)
+{
+	in->queues[queue].reasons |= REASON_MORE;
+	if (rules_of(in->opt, queue)->slots_shared > 0)
+		in->queues[queue].reasons |= REASON_FREED;
+}
+
 void
 inbox_look(struct inbox *in, bool all)
 {
 	int i;
 
 	for (i = 0; all && i < in->opt->queue_count; i++)
-		in->queues[i].reasons |= REASON_MORE;
+		expect_more(in, i);
 	in->look_wanted = true;
 	wake(in);
 }
@@ -215,7 +226,7 @@ inbox_settling(struct inbox *in, int queue, double since)
 	mq_timer_stop(&in->settle_first);
 	/* After a settlement, a claim mostly finds a message: no watch yet. */
 	q->reasons &= ~(unsigned)REASON_WATCH;
-	q->reasons |= REASON_MORE;
+	expect_more(in, queue);
 	q->await_s = quick ? QUICK_S : 0;
 	in->refused = false;
 }
@@ -546,6 +557,8 @@ receive_claimed(struct inbox *in, const struct mq_claimed *claimed)
 	store_messages(in, claimed);
 	if (claimed_some)
 		store_role(in, q, claimed);
+	else if (in->claim.shared && !claimed->paused)
+		q->role = MQ_ROLE_NONE;
 	inbox_pause_seen(in, queue, claimed->paused);
 	/* The pause of all queues began while the claim was on its way. */
 	if (all_paused(in))
@@ -564,7 +577,7 @@ on_claimed(void *arg, const struct mq_answer *answer)
 	if (answer == NULL)
 		return;
 	if (answer->error != NULL) {
-		q->reasons |= REASON_MORE;
+		expect_more(in, in->claim.queue);
 		q->role = MQ_ROLE_NONE;
 		in->refused = true;
 		tell(in, FACT_CLAIM_REFUSED, .text = mq_xstrdup(answer->error),
@@ -586,7 +599,8 @@ send_claim(
 	struct mq_claim claim = {.max = max,
 	    .bytes = terms->one_by_one ? 1 : CLAIM_BYTES,
 	    .copied = terms->copied,
-	    .rate = rules_of(in->opt, queue)->rate};
+	    .rate = rules_of(in->opt, queue)->rate,
+	    .shared = rules_of(in->opt, queue)->slots_shared > 0};
 
 	claim.tracked = (max == 0 || q->reasons & REASON_WATCH) &&
 	    in->consumer->session.wake != NULL;
@@ -597,7 +611,9 @@ send_claim(
 		/* From here on, reasons are news of changes after the claim. */
 		q->reasons = 0;
 	}
-	in->claim = (struct claim){true, queue, max, claim.bytes, false};
+	q->reasons &= ~(unsigned)REASON_FREED;
+	in->claim =
+	    (struct claim){true, queue, max, claim.bytes, claim.shared, false};
 	in->pass.claimed = true;
 	mq_consumer_claim(in->consumer, queue, &claim, on_claimed, in);
 }
@@ -624,7 +640,8 @@ inbox_offer(
 	p->next = queue + 1;
 	if (room <= 0 && reasons & REASON_CALLED)
 		pass_on(in, queue);
-	if (room > 0 || (p->looking && pause_matters(in, queue, terms))) {
+	if (room > 0 || reasons & REASON_FREED ||
+	    (p->looking && pause_matters(in, queue, terms))) {
 		send_claim(in, queue, MAX(room, 0), terms);
 		return true;
 	}

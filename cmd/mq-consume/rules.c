@@ -117,6 +117,17 @@ rules_slots(const struct options *opt, bool *differ)
 }
 
 bool
+rules_share_slots(const struct options *opt)
+{
+	int i;
+
+	for (i = 0; i < opt->queue_count; i++)
+		if (rules_of(opt, i)->slots_shared > 0)
+			return true;
+	return false;
+}
+
+bool
 rules_share_rate(const struct options *opt)
 {
 	int i;

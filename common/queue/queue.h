@@ -124,6 +124,7 @@ struct mq_claim {
 	} why;
 	bool tracked;	     /* the server reports changes from now on */
 	struct mq_rate rate; /* shared by all consumers; 0: no limit */
+	bool shared;	     /* the queue may have slots-shared */
 	size_t copied;	     /* bytes that the claim may copy; 0: any number */
 };
 /* The error begins so if every claimable message needs copying, beyond `copied`. */

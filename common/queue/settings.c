@@ -11,6 +11,7 @@ enum setting {
 	RETRY_ON,
 	RATE,
 	SLOTS,
+	SLOTS_SHARED,
 	PUSH,
 	NOTIFY,
 	KEEP,
@@ -25,6 +26,7 @@ const struct mq_setting mq_setting_list[MQ_SETTINGS] = {
     [RETRY_ON] = {"retry-on", "err"},
     [RATE] = {"rate-shared", "a rate, as 10/s or 600/m:5"},
     [SLOTS] = {"slots", "a number from 1 to 1000"},
+    [SLOTS_SHARED] = {"slots-shared", "a number from 1 to 100000"},
     [PUSH] = {"push", "the name of a queue"},
     [NOTIFY] = {"notify", "the name of a queue"},
     [KEEP] = {"keep", "a duration, as 1h"},
@@ -119,6 +121,9 @@ mq_setting_parse(
 		return mq_rate_parse(value, &s->rate) == 0;
 	case SLOTS:
 		return parse_number(value, stored, MQ_SLOTS_MAX, &s->slots);
+	case SLOTS_SHARED:
+		return parse_number(
+		    value, stored, MQ_SLOTS_SHARED_MAX, &s->slots_shared);
 	case PUSH:
 		return store_name(value, &s->push);
 	case NOTIFY:
@@ -151,6 +156,8 @@ mq_settings_overlay(struct mq_settings *s, const struct mq_settings *over)
 		s->retry_err = over->retry_err;
 	if (over->slots != -1)
 		s->slots = over->slots;
+	if (over->slots_shared != -1)
+		s->slots_shared = over->slots_shared;
 	if (over->rate.per_s != -1)
 		s->rate = over->rate;
 	if (over->push != NULL)
@@ -218,5 +225,13 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 	for (i = 0; i < MQ_SETTINGS; i++)
 		if (t->text[i] != NULL)
 			mq_command_add(&c, "%s %s", field_of(i), t->text[i]);
+	if (mq_call_done(r, &c) == -1)
+		return -1;
+	if (t->text[SLOTS_SHARED] == NULL || *t->text[SLOTS_SHARED] != '\0')
+		return 0;
+	/* The limit as of the last claim, for stats. */
+	mq_command_plain(&c, "HDEL");
+	layout->extra->key(&c, queue, "slots");
+	mq_command_str(&c, "limit");
 	return mq_call_done(r, &c);
 }

@@ -6,6 +6,7 @@
 #include "queue.h"
 
 #define MQ_SLOTS_MAX	   1000 /* most messages that one consumer runs at once */
+#define MQ_SLOTS_SHARED_MAX 100000 /* most of all consumers */
 #define MQ_GROUP_SLOTS_MAX 32	/* most messages of a group in flight */
 
 /* -1, or NULL: not set. */
@@ -16,6 +17,7 @@ struct mq_settings {
 	int64_t keep_ms;    /* 0: only if the message wants its result */
 	int retry_err;	    /* 1: err is a retry */
 	int slots;
+	int slots_shared; /* messages of all consumers together; scripts read it */
 	struct mq_rate rate;	   /* for all consumers together; 0: no limit */
 	const char *push, *notify; /* names of queues */
 };
@@ -23,11 +25,11 @@ struct mq_settings {
 	{                                                                      \
 		.attempts = -1, .backoff_min_ms = -1, .backoff_max_ms = -1,    \
 		.timeout_ms = -1, .keep_ms = -1, .retry_err = -1, .slots = -1, \
-		.rate.per_s = -1                                               \
+		.slots_shared = -1, .rate.per_s = -1                                               \
 	}
 
 /* All settings, in the order of outputs. */
-enum { MQ_SETTINGS = 11 };
+enum { MQ_SETTINGS = 12 };
 struct mq_setting {
 	const char *name, *form; /* form: of a value, for people */
 };

@@ -205,7 +205,9 @@ mq_rows_make(struct mq_stats *out, struct mq_names *names, bool known)
 		    (struct mq_queue_stats){.name = names->list[i].name,
 			.known = known,
 			.in_s = -1,
-			.out_s = -1};
+			.out_s = -1,
+			.slots_taken = -1,
+			.slots_shared = -1};
 	free(names->list);
 	*names = (struct mq_names){0};
 }

@@ -155,6 +155,9 @@ struct mq_queue_stats {
 	int64_t oldest_ms;
 	int64_t next_due_ms; /* first delayed message's, unix ms; 0: none */
 	long long in_line;   /* delayed messages in line for their group */
+	/* Slots that all consumers share, and how many have a message, as of the last
+	 * claim; -1: there is no limit. */
+	long long slots_shared, slots_taken;
 	long long leaving;   /* messages on their way to another queue */
 	int64_t tick;	     /* the clock's; 0: never set */
 	int64_t paused_ms; /* 0: no; -1: until resumed; else its end, unix ms */

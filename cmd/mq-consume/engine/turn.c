@@ -181,9 +181,11 @@ claim_messages(struct engine *e)
 
 	while (outbox_makes_ready(e->outbox, &queue, &since))
 		inbox_settling(e->inbox, queue, since);
-	if (!session_is_up(e->session) ||
-	    policy_level(e->policy) >= STOP_SOON || !inbox_ready(e->inbox) ||
-	    outbox_brings(e->outbox))
+	/* Shared slots that become free while a consumer stops are others'. */
+	if (!session_is_up(e->session) || !inbox_ready(e->inbox) ||
+	    outbox_brings(e->outbox) ||
+	    (policy_level(e->policy) >= STOP_SOON &&
+		!rules_share_slots(e->opt)))
 		return;
 	while ((queue = inbox_asks(e->inbox, &terms)) != -1) {
 		terms.copied = copy_room(e);

@@ -157,6 +157,8 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	bool rate = claim->rate.per_s > 0;
 
 	start(c, &rmq_script_claim, s, queue);
+	if (claim->shared)
+		add_own(c, s, queue, "slots settings");
 	MQ_COMMAND_ARGV(c, rmq_claim_argv, .max = mq_int(claim->max),
 	    .bytes = mq_int((long long)claim->bytes),
 	    .per_s = rate ? mq_real(claim->rate.per_s) : mq_str(""),
@@ -167,7 +169,10 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	    .tracked = mq_str(claim->tracked ? "1" : ""),
 	    .copy_budget = claim->copied > 0 ?
 		mq_int((long long)claim->copied) :
-		MQ_NO_ARG);
+		claim->shared ? mq_str("") :
+				MQ_NO_ARG,
+	    .connection =
+		claim->shared ? mq_str(s->connection) : MQ_NO_ARG);
 }
 
 /* The number of an element's bytes that a header replaces. */

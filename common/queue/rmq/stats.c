@@ -119,9 +119,9 @@ find_others(struct mq_redis *r, struct mq_stats *out)
 /* --- queues -------------------------------------------------------------------- */
 
 /* The reply of lua/stats.lua; from COUNTS on, the counts. */
-enum { READY, PRIORITY, REJECTED, DELAYED, IN_LINE, OUTGOING, PAUSED, NOW };
-enum { CLOCK = NOW + 1, HEADER, SINCE, DUE, COUNTS };
-#define FACTS "########$$$$ *"
+enum { READY, PRIORITY, REJECTED, DELAYED, IN_LINE, OUTGOING, TAKEN, SLOTS };
+enum { PAUSED = SLOTS + 1, NOW, CLOCK, HEADER, SINCE, DUE, COUNTS };
+#define FACTS "##########$$$$ *"
 
 static void
 ask_rows(void *arg, size_t i, struct mq_command *c)
@@ -209,6 +209,8 @@ parse_row(
 	q->delayed = fact[DELAYED]->integer;
 	q->in_line = fact[IN_LINE]->integer;
 	q->leaving = fact[OUTGOING]->integer;
+	q->slots_taken = fact[TAKEN]->integer;
+	q->slots_shared = fact[SLOTS]->integer;
 	q->tick = strtoll(fact[CLOCK]->str, NULL, 10);
 	if (pause >= -1)
 		q->paused_ms = pause >= 0 ? out->now_ms + pause : -1;

@@ -254,6 +254,8 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	bool rate = claim->rate.per_s > 0;
 
 	rsmq_start(c, &rsmq_script_claim, s->connection, name);
+	if (claim->shared)
+		rsmq_keys(c, s->connection, name, "slots settings");
 	MQ_COMMAND_ARGV(c, rsmq_claim_argv, .max = mq_int(claim->max),
 	    .bytes = mq_int((long long)claim->bytes),
 	    .per_s = rate ? mq_real(claim->rate.per_s) : mq_str(""),
@@ -261,7 +263,9 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	    .queue = mq_str(rsmq_bare(name)),
 	    .name = mq_str(s->wake != NULL ? s->wake : ""),
 	    .why = mq_str(mq_claim_why(claim->why)),
-	    .tracked = mq_str(claim->tracked ? "1" : ""));
+	    .tracked = mq_str(claim->tracked ? "1" : ""),
+	    .connection =
+		claim->shared ? mq_str(s->connection) : MQ_NO_ARG);
 }
 
 /* The queue of a key NAMESPACE:QUEUE, maybe with an end. */

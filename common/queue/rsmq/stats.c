@@ -31,9 +31,9 @@ list_rows(struct mq_redis *r, const char *const *queues, int count, int wanted,
 /* The reply of lua/stats.lua: hidden messages, attributes, other numbers, counts. */
 enum { WAITS, HELD, NEXT, LEFT, SCORE, ID, READY, VT };
 enum { DELAY = VT + 1, MAXSIZE, SENT, RECEIVED, CREATED, MODIFIED };
-enum { REJECTED = MODIFIED + 1, PAUSED, OLDEST, COUNTS };
+enum { REJECTED = MODIFIED + 1, PAUSED, TAKEN, SLOTS, OLDEST, COUNTS };
 #define HIDDEN "##$#$$#"
-#define FORM   HIDDEN "*******##$ *"
+#define FORM   HIDDEN "*******####$ *"
 
 static void
 add_hidden(struct rsmq_hidden *h, redisReply *const *e)
@@ -86,7 +86,7 @@ ask_queue(void *arg, size_t i, struct mq_command *c)
 	const char *queue = g->out->queues[i].name;
 
 	rsmq_start(c, &rsmq_script_stats, NULL, queue);
-	rsmq_keys(c, NULL, queue, RSMQ_REJECTED " paused counters");
+	rsmq_keys(c, NULL, queue, RSMQ_REJECTED " paused counters slots");
 	MQ_COMMAND_ARGV(c, rsmq_stats_argv, .looks = mq_int(RSMQ_LOOKS),
 	    .score = mq_str(""), .id = mq_str(""));
 	mq_counts_ask(c, g->wanted);
@@ -142,6 +142,8 @@ parse_queue(void *arg, size_t i, redisReply *reply)
 		    g->out->now_ms + e[PAUSED]->integer;
 	if (q->ready > 0)
 		q->oldest_ms = e[OLDEST]->len == 0 ? -1 : rsmq_ms(e[OLDEST]);
+	q->slots_taken = e[TAKEN]->integer;
+	q->slots_shared = e[SLOTS]->integer;
 	add_hidden(h, e);
 	return mq_counts_parse(reply, COUNTS, g->out->now_ms, q);
 }

@@ -4,10 +4,11 @@
 --
 -- `all` is the sorted set that has every connection listed anywhere.  The functions need `call`.
 
--- Removes the fields of connections that `all` does not know: these are dead.
+-- Removes the fields of connections that `all` does not know: these are dead.  `holders` may
+-- also be the hash of lib/shared.lua.
 local function forget_dead(holders, all)
   for _, name in ipairs(redis.pcall('HKEYS', holders)) do
-    if not call('ZSCORE', all, name) then
+    if name ~= 'limit' and not call('ZSCORE', all, name) then
       call('HDEL', holders, name)
     end
   end

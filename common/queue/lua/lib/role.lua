@@ -10,9 +10,21 @@
 
 -- include alive
 -- include wake
+-- include shared
 
 local NO_ROLE, WATCH, IDLE, ASK_AGAIN = 0, 4, 8, 12
 local LAPSES_MS, GONE_MS, MANY, LISTED = 300000, 1800000, 4, 1000
+local NOBODY_MS = 5000
+
+-- Lists an idle consumer; returns its role.
+local function rest(w)
+  if type(redis.pcall('ZADD', w.idle, w.now, w.name)) ~= 'number' then
+    return NO_ROLE
+  end
+  redis.pcall('ZREMRANGEBYSCORE', w.idle, '-inf', w.now - GONE_MS)
+  redis.pcall('PEXPIRE', w.idle, LAPSES_MS)
+  return IDLE
+end
 
 -- w has watch, idle, name ('': the consumer never waits), why ('called': a key has
 -- changed; 'look': the consumer on watch may be dead; 'own'), tracked ('1': the
@@ -21,7 +33,9 @@ local LAPSES_MS, GONE_MS, MANY, LISTED = 300000, 1800000, 4, 1000
 --   took    number of messages claimed now
 --   full    the consumer has no more room
 --   left    function: number of messages still claimable
-local function role(w, took, full, left)
+--   free    number of slots left that consumers share; nil: there is no limit.  Whoever frees
+--           one claims again, so until then nobody watches, and nobody is woken
+local function role(w, took, full, left, free)
   if w.name == '' then
     return NO_ROLE
   end
@@ -29,6 +43,15 @@ local function role(w, took, full, left)
   local holder = redis.pcall('GET', w.watch)
   if type(holder) == 'table' then
     return NO_ROLE
+  end
+  if free == 0 then
+    if holder ~= NOBODY then
+      redis.pcall('PSETEX', w.watch, NOBODY_MS, NOBODY)
+    end
+    return full and NO_ROLE or rest(w)
+  elseif holder == NOBODY then
+    redis.pcall('UNLINK', w.watch)
+    holder = false
   end
   if holder and holder ~= w.name and w.why == 'look'
       and not is_alive(holder) then
@@ -49,12 +72,12 @@ local function role(w, took, full, left)
     if holder and mine then
       redis.pcall('UNLINK', w.watch)
     end
-    local n, known, rest = mine and wake(w.idle, 1) or 0, pcall(left)
-    rest = known and rest or 0
+    local n, known, more = mine and wake(w.idle, 1) or 0, pcall(left)
+    more = known and math.min(more, free or more) or 0
     if n > 0 or not mine then
-      wake(w.idle, math.min(MANY, rest) - n)
+      wake(w.idle, math.min(MANY, more) - n)
     end
-    return mine and n + rest == 0 and ASK_AGAIN or NO_ROLE
+    return mine and n + more == 0 and ASK_AGAIN or NO_ROLE
   end
   if mine and took > 0 and wake(w.idle, 1) > 0 then
     if holder then
@@ -63,12 +86,7 @@ local function role(w, took, full, left)
     mine = false
   end
   if not mine then
-    if type(redis.pcall('ZADD', w.idle, w.now, w.name)) ~= 'number' then
-      return NO_ROLE
-    end
-    redis.pcall('ZREMRANGEBYSCORE', w.idle, '-inf', w.now - GONE_MS)
-    redis.pcall('PEXPIRE', w.idle, LAPSES_MS)
-    return IDLE
+    return rest(w)
   elseif w.tracked ~= '1' or took > 0 then
     return ASK_AGAIN
   end

@@ -1,10 +1,11 @@
 -- Claim messages: promote due ones, then move the first ones to the caller's unacked list.
 --
--- KEYS q:PLACES unacked lease paused rate info watch idle
--- ARGV max bytes per_s burst queue name why tracked [copy_budget]
+-- KEYS q:PLACES unacked lease paused rate info watch idle [slots] [settings]
+-- ARGV max bytes per_s burst queue name why tracked [copy_budget] [connection]
 -- REPLY wait_ms role now_ms tick element...
 --
---   max           messages; 0: only look whether the queue is paused
+--   slots         with settings and connection: see lib/shared.lua
+--   max           messages; 0: only look whether the queue is paused, and free slots
 --   bytes         about how many may be claimed
 --   per_s, burst  of a rate that all consumers share: messages a second, and how many may
 --                 be claimed at once after a rest; '': no rate
@@ -38,15 +39,26 @@ if call('EXISTS', lease) == 0 then
   return 0
 end
 local pause = call('PTTL', paused)
-if max == '0' then
-  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, clock(q) }
+local share = slots and share_of(slots, settings, lease, connection, call('LLEN', unacked))
+local function left_behind()
+  return call('LLEN', q.ready) + call('ZCARD', q.priority)
 end
 
 -- If memory is full, Redis refuses a script's first write only if that needs memory, and
 -- lets later ones pass.  ZREM of a missing member needs none: claims and acks must go on, as
 -- they make room.
-call('ZREM', q.delayed, '')
-if pause ~= -2 then
+if max ~= '0' or share then
+  call('ZREM', q.delayed, '')
+end
+if share and (max == '0' or pause ~= -2) then
+  note_share(share, 0)
+end
+if max == '0' then
+  if share and pause == -2 then
+    role(waits, 0, true, left_behind, share.free)
+  end
+  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, clock(q) }
+elseif pause ~= -2 then
   return { pause, 1 + role(waits, 0, false), now, clock(q) }
 end
 
@@ -57,6 +69,10 @@ copy_budget = tonumber(copy_budget) or math.huge
 local bucket = bucket_of(rate, per_s, burst)
 if bucket then
   limit = math.min(limit, math.floor(bucket.tokens))
+end
+if share then
+  limit = math.min(limit, share.free)
+  note_share(share, math.max(limit, 0))
 end
 
 local sorted = call('EXISTS', q.priority) == 1
@@ -242,9 +258,10 @@ end
 local wait = bucket and bucket_take(bucket, last - TICK) or -1
 
 local full = last - TICK >= tonumber(max) or byte_budget <= 0
-reply[ROLE] = role(waits, last - TICK, full, function()
-  return call('LLEN', q.ready) + call('ZCARD', q.priority)
-end)
+if share and last - TICK < limit then
+  note_share(share, last - TICK)
+end
+reply[ROLE] = role(waits, last - TICK, full, left_behind, share and share.free - last + TICK)
 
 -- The commands of first_timed() and tick_waits() have passed above, so none is refused.
 if due then

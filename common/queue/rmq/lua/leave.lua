@@ -1,6 +1,6 @@
 -- Forget a connection without messages of its queue.
 --
--- KEYS unacked consumers holders queues connections=listed lease info
+-- KEYS unacked consumers holders slots watch queues connections=listed lease info
 -- ARGV queue connection
 --
 --   queues  those of the connection
@@ -11,8 +11,14 @@
 
 local call = redis.call
 
-if call('EXISTS', unacked) == 1 then
-  return 0
+-- include shared
+
+if call('EXISTS', unacked, slots) > 0 then
+  local own = call('LLEN', unacked)
+  free_slots(slots, watch, connection, own)
+  if own > 0 then
+    return 0
+  end
 end
 call('DEL', consumers)
 call('HDEL', holders, connection)

@@ -1,7 +1,7 @@
 -- One step of taking a queue from a dead connection.
 --
 -- KEYS q:PLACES known connections=listed unacked heartbeat=lease consumers holders
---      listed=queues other-consumers other-unacked | [rejected] [settings] [info] [running] [notify=*]
+--      taken=slots listed=queues other-consumers other-unacked | [rejected] [settings] [info] [running] [notify=*]
 --      [notified=*]
 -- ARGV name connection dry share [attempts] [from] [slots] [host] [limit] [listener]
 --      [told]
@@ -231,11 +231,13 @@ end
 local left = call('LLEN', unacked)
 local crashed = math.min(left, count(slots, 2 ^ 31))
 local back, changed, out, unlisted = 0, 0, 0, 0
+local shared
 if crashed > 0 then
-  local set = redis.pcall('HMGET', settings, 'attempts', 'notify')
+  local set = redis.pcall('HMGET', settings, 'attempts', 'notify', 'slots-shared')
   limit = count(limit, RUNS)
   limit = limit > 0 and limit or count(set[1], RUNS)
   limit = limit > 0 and limit or tonumber(attempts)
+  shared = set[3]
   listener = told or listener ~= '' and listener or set[2]
   if listener and not told then
     return listener
@@ -258,6 +260,9 @@ end
 call('DEL', consumers)
 if info then
   call('HDEL', holders, connection)
+end
+if shared then
+  redis.pcall('HDEL', taken, connection)
 end
 -- On a cluster, the cleaner lists the queue next, before it takes the queue from the
 -- connection.

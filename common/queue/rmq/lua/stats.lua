@@ -1,13 +1,14 @@
 -- Numbers, counts and ages of the messages of queues.
 --
--- KEYS | (ready rejected counters priority delayed clock paused)...
+-- KEYS | (ready rejected counters priority delayed clock paused slots)...
 -- ARGV field...
--- REPLY ready_n priority_n rejected_n delayed_n line_n outgoing_n pause_ms now_ms tick header
---      since_ms due_ms value...
+-- REPLY ready_n priority_n rejected_n delayed_n line_n outgoing_n taken_n slots_n pause_ms
+--      now_ms tick header since_ms due_ms value...
 --
 --   paused     on a cluster, outgoing is one key more, behind those of a single queue
 --   field      of the counters
 --   *_n        messages in ready, priority, rejected, delayed (line_n: in line), outgoing
+--   taken_n    of slots_n slots that consumers share; both -1 if there is no limit
 --   pause_ms   the pause as PTTL has it
 --   now_ms     on a cluster the node's clock in unix milliseconds, else 0
 --   header     of the oldest ready message, from the signature to the newline, if at most
@@ -26,6 +27,9 @@
 -- include wrong
 
 local call = redis.call
+
+-- include shared
+
 local outgoing = #KEYS % each_ready == 1 and KEYS[#KEYS]
 
 local function header(ready)
@@ -63,13 +67,13 @@ local function since(priority)
   return us < 1e16 and string.format('%.0f', us / 1000) or ''
 end
 
-local function facts(ready, rejected, counters, priority, delayed, clock, paused)
+local function facts(ready, rejected, counters, priority, delayed, clock, paused, slots)
   -- Without outgoing, on one server, the caller knows that keys exist.
   if outgoing and call('EXISTS', unpack(KEYS)) == 0 then
     return 0
   end
-  local reply = { call('LLEN', ready), 0, call('LLEN', rejected), 0, 0, 0, -2, 0, '', '', '',
-    '' }
+  local reply = { call('LLEN', ready), 0, call('LLEN', rejected), 0, 0, 0, -1, -1, -2, 0, '', '',
+    '', '' }
   if reply[READY_N] > 0 then
     reply[HEADER] = header(ready)
   end
@@ -78,7 +82,8 @@ local function facts(ready, rejected, counters, priority, delayed, clock, paused
     reply[NOW_MS] = time[1] * 1000 + math.floor(time[2] / 1000)
   end
   -- Most queues have none of these keys, or only counters.
-  local n = call('EXISTS', counters, priority, delayed, clock, paused, outgoing or paused)
+  local n = call('EXISTS', counters, priority, delayed, clock, paused, slots,
+    outgoing or paused)
   local values = n > 0 and call('HMGET', counters, unpack(ARGV)) or {}
   for i = 1, #values do
     n = n == 1 and values[i] and 0 or n
@@ -87,6 +92,7 @@ local function facts(ready, rejected, counters, priority, delayed, clock, paused
   if n == 0 then
     return reply
   end
+  reply[TAKEN_N], reply[SLOTS_N] = count_slots(slots)
   reply[OUTGOING_N] = outgoing and call('HLEN', outgoing) or 0
   reply[PRIORITY_N], reply[DELAYED_N] = call('ZCARD', priority), call('ZCARD', delayed)
   reply[PAUSE_MS], reply[TICK] = call('PTTL', paused), call('GET', clock) or ''
@@ -102,7 +108,8 @@ local function facts(ready, rejected, counters, priority, delayed, clock, paused
   return reply
 end
 
-local replies, uses = {}, { 'LLEN', 'LLEN', 'HLEN', 'ZCARD', 'ZCARD', 'GET', 'TTL', 'HLEN' }
+local replies, uses = {}, { 'LLEN', 'LLEN', 'HLEN', 'ZCARD', 'ZCARD', 'GET', 'TTL', 'HLEN',
+  'HLEN' }
 for i = first_ready, #KEYS - (outgoing and 1 or 0), each_ready do
   local keys = { unpack(KEYS, i, i + each_ready - 1) }
   keys[#keys + 1] = outgoing or nil

@@ -1,10 +1,10 @@
 -- Claim messages: receive the first ones for the caller's connection.
 --
--- KEYS q:PLACES held lease paused rate later names watch idle
--- ARGV max bytes per_s burst queue name why tracked
+-- KEYS q:PLACES held lease paused rate later names watch idle [slots] [settings]
+-- ARGV max bytes per_s burst queue name why tracked [connection]
 -- REPLY wait_ms role now_ms tick element...
 --
---   max, bytes...  as in claim.lua of rmq; the queue's name is without its namespace
+--   slots, max...  as in claim.lua of rmq; the queue's name is without its namespace
 --   tick           0, or -1 if the queue does not exist
 --   reply          0 when the lease is gone
 --
@@ -24,13 +24,24 @@ if not lease_ms then
   return 0
 end
 local pause = call('PTTL', paused)
-if max == '0' then
-  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, 0 }
+local share = slots and share_of(slots, settings, lease, connection, call('HLEN', held))
+local function left_behind()
+  return call('ZCOUNT', q.z, '-inf', int(now))
 end
 
 -- ZREM of a missing member needs no memory; see claim.lua of rmq.
-call('ZREM', q.z, '\0')
-if pause ~= -2 then
+if max ~= '0' or share then
+  call('ZREM', q.z, '\0')
+end
+if share and (max == '0' or pause ~= -2) then
+  note_share(share, 0)
+end
+if max == '0' then
+  if share and pause == -2 then
+    role(waits, 0, true, left_behind, share.free)
+  end
+  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, 0 }
+elseif pause ~= -2 then
   return { pause, 1 + role(waits, 0, false), now, 0 }
 end
 promote(q, later)
@@ -42,6 +53,10 @@ local visible = int(now + lease_ms)
 local bucket = bucket_of(rate, per_s, burst)
 if bucket then
   limit = math.min(limit, math.floor(bucket.tokens))
+end
+if share then
+  limit = math.min(limit, share.free)
+  note_share(share, math.max(limit, 0))
 end
 
 -- last: the place in the reply of the last message received.
@@ -132,9 +147,10 @@ if last == TICK and call('SISMEMBER', names, queue) == 0
 end
 
 local full = last - TICK >= tonumber(max) or byte_budget <= 0
-reply[ROLE] = role(waits, last - TICK, full, function()
-  return call('ZCOUNT', q.z, '-inf', now_text)
-end)
+if share and last - TICK < limit then
+  note_share(share, last - TICK)
+end
+reply[ROLE] = role(waits, last - TICK, full, left_behind, share and share.free - last + TICK)
 local next = call('ZRANGEBYSCORE', q.z, '(' .. now_text, '+inf', 'WITHSCORES',
   'LIMIT', 0, 1)[2]
 if next then

@@ -1,9 +1,9 @@
 -- Remove a queue without consumers and its queue of rejected messages, with all of their keys.
 --
--- KEYS names connections | q:PLACES counters paused rate later watch idle holders settings
---      minutes hours | rejected:PLACES r_counters=counters r_paused=paused r_rate=rate
---      r_later=later r_watch=watch r_idle=idle r_holders=holders r_settings=settings
---      r_minutes=minutes r_hours=hours | lease...
+-- KEYS names connections | q:PLACES counters paused rate later watch idle holders slots
+--      settings minutes hours | rejected:PLACES r_counters=counters r_paused=paused r_rate=rate
+--      r_later=later r_watch=watch r_idle=idle r_holders=holders r_slots=slots
+--      r_settings=settings r_minutes=minutes r_hours=hours | lease...
 -- ARGV name rejected_name look connection...
 --
 --   rejected    and the keys behind it, of the queue of rejected messages
@@ -44,9 +44,9 @@ if consumers > 0 or look == '1' then
   return reply
 end
 need(names, 'SREM')
-call('UNLINK', q.z, q.h, q.x, q.d, counters, paused, rate, later, watch, idle, holders,
+call('UNLINK', q.z, q.h, q.x, q.d, counters, paused, rate, later, watch, idle, holders, slots,
   settings, minutes, hours)
 call('UNLINK', rejected.z, rejected.h, rejected.x, rejected.d, r_counters, r_paused,
-  r_rate, r_later, r_watch, r_idle, r_holders, r_settings, r_minutes, r_hours)
+  r_rate, r_later, r_watch, r_idle, r_holders, r_slots, r_settings, r_minutes, r_hours)
 call('SREM', names, name, rejected_name)
 return reply

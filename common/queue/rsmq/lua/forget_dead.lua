@@ -1,6 +1,7 @@
--- Remove connections from the holders of a queue that are dead, and so listed no more.
+-- Remove connections from the holders and the slots of a queue that are dead, and so listed
+-- no more.
 --
--- KEYS holders connections
+-- KEYS holders slots connections
 --
 --   reply 1
 --
@@ -11,4 +12,5 @@ local call = redis.call
 -- include holders
 
 forget_dead(holders, connections)
+forget_dead(slots, connections)
 return 1

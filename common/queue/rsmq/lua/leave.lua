@@ -1,6 +1,6 @@
 -- Forget a connection without messages of its queue.
 --
--- KEYS q:PLACES held lease connections holders
+-- KEYS q:PLACES held lease connections holders slots watch
 -- ARGV connection
 --
 --   reply 1; 0 and nothing done: the connection has messages
@@ -9,8 +9,11 @@
 -- After: nothing of the connection is left.
 
 -- include layout
+-- include shared
 
-if #held_by(q, held) > 0 then
+local own = #held_by(q, held)
+free_slots(slots, watch, connection, own)
+if own > 0 then
   return 0
 end
 call('DEL', held, lease)

@@ -3,7 +3,7 @@
 -- KEYS q:PLACES key...
 -- ARGV looks score id field...
 --
---   key        z of the rejected messages, paused and counters; without fields, messages
+--   key        z of the rejected messages, paused, counters and slots; without fields, messages
 --              that connections hold, which are not counted
 --   looks      how many hidden messages to look at
 --   score, id  of the walk's last message ('' at its beginning)
@@ -11,18 +11,19 @@
 --   reply {messages that wait; unacked messages; the score of the first that waits, or '';
 --         hidden messages that follow; score and id of the walk's last message, or '';
 --         messages that can be received; and with fields, vt, delay, maxsize, totalsent,
---         totalrecv, created, modified; rejected messages; the pause as PTTL has it; since
---         when the oldest message can be received, in unix milliseconds, '' if that is
+--         totalrecv, created, modified; rejected messages; the pause as PTTL has it; slots
+--         that are taken, and all that consumers share, or -1, -1; since when the oldest message can be received, in unix milliseconds, '' if that is
 --         unknown; value...}, or the keys of a wrong type
 --
 -- Changes nothing.
 
 -- include layout
+-- include shared
 -- include walk
 -- include wrong
 
 local all = #ARGV >= first_field
-local rejected, paused, counters = unpack(KEYS, first_key)
+local rejected, paused, counters, slots = unpack(KEYS, first_key)
 
 -- Since when the oldest message can be received, in unix milliseconds, or ''.  The score of a
 -- message with a priority is lower by that, so its age is taken from its id.
@@ -64,7 +65,8 @@ local function look()
       'totalrecv', 'created', 'modified')) do
     reply[#reply + 1] = value
   end
-  for _, value in ipairs({ call('ZCARD', rejected), call('PTTL', paused),
+  local taken_n, slots_n = count_slots(slots)
+  for _, value in ipairs({ call('ZCARD', rejected), call('PTTL', paused), taken_n, slots_n,
       ready > 0 and oldest() or '', unpack(call('HMGET', counters, unpack(ARGV, first_field))) }) do
     reply[#reply + 1] = value
   end
@@ -72,4 +74,4 @@ local function look()
 end
 
 return all and unless_wrong(look, KEYS,
-  { 'ZCARD', 'HLEN', 'HLEN', 'HLEN', 'ZCARD', 'TTL', 'HLEN' }) or look()
+  { 'ZCARD', 'HLEN', 'HLEN', 'HLEN', 'ZCARD', 'TTL', 'HLEN', 'HLEN' }) or look()
