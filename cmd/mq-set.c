@@ -17,7 +17,7 @@ static const char usage[] =
     "\n"
     "attempts=N  backoff=MIN..MAX  timeout=DUR  retry-on=err  slots=N\n"
     "rate-shared=N/s[:BURST]  push=QUEUE  notify=QUEUE  keep=DUR\n"
-    "max-length=N[:HIGH]  group-slots=N\n"
+    "max-length=N[:HIGH]  group-slots=N  slots-shared=N\n"
     "With -L rsmq, also: vt=DUR  delay=DUR  maxsize=N\n"
     "\n";
 

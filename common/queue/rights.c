@@ -25,7 +25,7 @@ static const struct {
     {"+hdel", "CJVKRDTHA", "CJVKRDT"},
     /* Since Redis 7, HELLO needs no right. */
     {"+hello", "PCJVLKRDZTF", "PCJVLKRDZTF"},
-    {"+hgetall", "PCKD", "P"},
+    {"+hgetall", "PCJLKD", "PCJLK"},
     {"+hexists", "PCJVKR", "PCJVKRDZT"},
     {"+hget", "PCJVLKRD", "PCJVLKRD"},
     {"+hincrby", "PCJVKRDB", "PCJVKR"},

@@ -314,7 +314,7 @@ shows() {
 		64 mq-return --from unacked: q => --from: unacked:: must be rejected, delayed or unacked:CONNECTION
 		64 mq-return -u redis-cluster://h --clone --to r q => --clone: cannot copy to another queue on a cluster; remove --to
 		64 mq-set q slots=1 slots=2 => slots: given twice
-		64 mq-set q nope=1 => nope=1: no such setting; the settings are attempts backoff timeout retry-on rate-shared slots push notify keep max-length group-slots
+		64 mq-set q nope=1 => nope=1: no such setting; the settings are attempts backoff timeout retry-on rate-shared slots slots-shared push notify keep max-length group-slots
 		64 mq-set q slots=0 => slots=0: must be a number from 1 to 1000
 		64 mq-set q backoff=x => backoff=x: must be two durations, MIN..MAX, as 1s..10m
 		64 mq-set q rate=x => rate=x: must be a rate, as 10/s or 600/m:5

@@ -81,7 +81,7 @@ in_line() {
 	redis sadd queues q r >/dev/null
 	redis sadd rmq::connections c >/dev/null
 	redis lpush unacked a >/dev/null
-	redis hset holders c "0 0 c" d "0 0 d" >/dev/null
+	redis hset holders c c d d >/dev/null
 	redis zadd rmq::holders 1 c >/dev/null
 	assert_equal "$(step leave "$all" "q c")" 0
 	assert_equal "$(redis exists consumers)" 1
@@ -126,7 +126,7 @@ attempts() {
 	redis lpush u 1 2 3 4 >/dev/null
 	redis mset consumers 1 runs 1 form2 1 >/dev/null
 	redis hset info slots 2 >/dev/null
-	redis hset holders c "0 0 c" >/dev/null
+	redis hset holders c c >/dev/null
 	redis sadd queues q r >/dev/null
 	redis sadd rmq::connections c >/dev/null
 	redis set beat 1 px 60000 >/dev/null

@@ -122,7 +122,7 @@ list_consumers() {
 			"SADD rmq::connections ours-$i" \
 			"SADD rmq::connection::ours-$i::queues other" \
 			"SADD rmq::connection::ours-$i::queue::[other]::consumers c" \
-			"HSET rmq::queue::[other]::holders ours-$i \"0 0 ours-$i\"" \
+			"HSET rmq::queue::[other]::holders ours-$i \"ours-$i\"" \
 			"ZADD rmq::holders $(((now + 59) * 1000)) ours-$i"
 	done | redis --pipe >/dev/null
 }
@@ -168,7 +168,7 @@ row() {
 	assert_equal "$(redis zcard rmq::holders)" "$(redis scard rmq::connections)"
 	row "2 4"
 	# Or one whose heartbeat was deleted, and that consumed this queue.
-	redis hset 'rmq::queue::[q]::holders' ours-8 '0 0 ours-8' >/dev/null
+	redis hset 'rmq::queue::[q]::holders' ours-8 ours-8 >/dev/null
 	redis zrem rmq::holders ours-7 >/dev/null
 	redis del rmq::connection::ours-8::heartbeat >/dev/null
 	redis srem rmq::connections ours-8 >/dev/null

@@ -76,6 +76,7 @@ consume replace rmq 0 -I @ -n 1 q -- echo @
 consume limit * 0 -n 1 q -- sh -c 'echo run x >&3'
 consume limit * 0,75 -n 1 q -- sh -c 'exit 75'
 consume limit * 0,75 -n 1 q -- sh -c 'echo dup 0-x-q >&3; echo pause 1 >&3'
+consume limit rmq 0 -n 2 s -- true
 consume idle *! 0 --idle 10ms empty
 consume timeout * 0,1 --timeout 10ms -n 1 q -- sleep 60
 consume attempts * 0,1 --attempts 1 -n 1 q -- sh -c 'exit 75'
@@ -105,6 +106,8 @@ lease existing * 1 --for 1m --existing none
 lease new * 1 --for 1m --new none
 lease ack * 0 --ack @receipt q
 lease ack rmq 0 --ack @held g
+lease for * 0 --for 1m s
+lease ack * 0 --ack @shared s
 lease reject * 0 --reject @receipt q
 lease reject rmq 0 --reject @held g
 lease extend * 0 --extend @receipt --for 2m q
@@ -120,6 +123,7 @@ lease keep rmq 0 --ack @receipt --keep 1h q
 lease quiet,url,layout * 0 -q -u @U -L @L --for 1m q
 stats - * 0
 stats - * 0 q
+stats - * 0 s
 stats connections * 0 --connections q
 stats json * 0 --json
 stats json * 0 --json q
@@ -212,12 +216,14 @@ pause quiet,url,layout * 0 -q -u @U -L @L q
 set - * 0 q
 set - * 0 q attempts=3 backoff= rate=5/s
 set - rmq 0 q group-slots=2
+set - * 0 q slots-shared=2
+set - * 0 q slots-shared=
 set create * 0 --create new attempts=3
 set existing,verbose * 0 --existing -v q attempts=3
 set new * 0 --new newer attempts=3
 set json,quiet,url,layout * 0 --json -q -u @U -L @L q
 """
-QUEUES = "big d empty f g gone large late m many old p paused q".split()
+QUEUES = "big d empty f g gone large late m many old p paused q s".split()
 # What says something about the tool, and asks no server.
 WITHOUT = {"help", "version", "print-acl"}
 
@@ -311,6 +317,11 @@ def world():
     for queue in "empty", "p", "old", "paused":
         does("set", "-q", "--create", queue, "attempts=9")
     does("pause", "paused")
+    does("set", "-q", "--create", "s", "slots-shared=2")
+    does("publish", "s")
+    w["shared"] = receipt("s")
+    for _ in range(3):
+        does("publish", "s")
     if rmq:
         does("publish", "-k", "held", "-g", "b", "g")
         does("publish", "-g", "b", "--from-tick", "2", "g")
@@ -469,8 +480,8 @@ def run(row, words, keys):
     queues = QUEUES if where.endswith("!") else []
     if where.strip("!") not in ("*", layout):
         return None
-    # Older versions had no batches.
-    if before and {"batch", "after"} & set(options.split(",")):
+    # Older versions had no batches, and no slots-shared.
+    if before and ({"batch", "after"} & set(options.split(",")) or "s" in args):
         return None
     restore(keys, tool if tool == "clean" else args)
     if "durable" in options:

@@ -1,6 +1,5 @@
 -- The holders of a queue: a hash with a field for each connection of these tools that
--- consumes the queue, "END UNSETTLED NAME".  Until END, in unix milliseconds, UNSETTLED of its
--- messages may run; "0 0 NAME" says nothing about messages.
+-- consumes the queue; the value is the name again.
 --
 -- `all` is the sorted set that has every connection listed anywhere.  The functions need `call`.
 
@@ -16,7 +15,7 @@ end
 
 -- Lists a connection that `all` has.  Cleaners that do not know holders leave fields there.
 local function list_holder(holders, connection, all)
-  call('HSET', holders, connection, '0 0 ' .. connection)
+  call('HSET', holders, connection, connection)
   if call('HLEN', holders) > 2 * call('ZCARD', all) then
     forget_dead(holders, all)
   end
@@ -27,7 +26,7 @@ local function names_in(first)
   local names = {}
   for i = first, #KEYS do
     for _, value in ipairs(call('HVALS', KEYS[i])) do
-      names[#names + 1] = value:match('^%d+ %d+ (.*)$')
+      names[#names + 1] = value
     end
   end
   return names

@@ -5,6 +5,8 @@
 local call = redis.call
 local clock_ms
 
+-- include shared
+
 local function now()
   local time = not clock_ms and call('TIME')
   clock_ms = clock_ms or time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,8 +28,8 @@ local function look(each, waits)
     local keys = {unpack(KEYS, i, i + each - 1)}
     local idle, watch = table.remove(keys), table.remove(keys)
     local holder = call('GET', watch)
-    if not holder or waits(unpack(keys))
-        or check and not is_called(holder, idle) then
+    if not holder or holder ~= NOBODY and (waits(unpack(keys))
+        or check and not is_called(holder, idle)) then
       reply[#reply + 1] = 0
     else
       reply[#reply + 1] = check and call('ZCARD', idle) or -1

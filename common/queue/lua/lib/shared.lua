@@ -49,15 +49,15 @@ end
 local function free_slots(slots, watch, connection, own)
   if call('HEXISTS', slots, connection) == 1 then
     note_share({ slots = slots, connection = connection, own = own }, 0)
-    if call('GET', watch) == NOBODY then
-      call('DEL', watch)
-    end
+    call('DEL', watch)
   end
 end
 
 -- How many slots are taken, and how many there are; -1, -1: there is no limit.
 local function count_slots(slots)
-  local all, taken, limit = call('HGETALL', slots), 0, -1
+  -- A user with the rights of an older version may not read the hash.
+  local all = call('EXISTS', slots) == 1 and redis.pcall('HGETALL', slots) or {}
+  local taken, limit = 0, -1
   for i = 1, #all, 2 do
     local n = tonumber(all[i + 1]) or 0
     if all[i] == 'limit' then
