@@ -141,6 +141,21 @@ print_runs(const struct model *m, bool json)
 	}
 }
 
+/* Tells how many of the slots that consumers share are taken, of queues that were named. */
+static void
+tell_slots(const struct model *m)
+{
+	const struct mq_queue_stats *q;
+	int i;
+
+	for (i = 0; i < m->stats.count; i++) {
+		q = &m->stats.queues[i];
+		if (q->slots_shared >= 0)
+			mq_say("%s: %lld of %lld run", q->name, q->slots_taken,
+			    q->slots_shared);
+	}
+}
+
 /* Prints the counts of a batch; returns whether it exists. */
 static bool
 print_batch(struct collector *c, const struct stats_options *o)
@@ -188,6 +203,8 @@ show_subject(
 		known = o->count == 0 || find_queues(c, 0, m);
 		collect_runs(c, m);
 		print_runs(m, o->format == FORMAT_JSON);
+		if (!o->shared.quiet)
+			tell_slots(m);
 		if (m->runs.count == 0 && known && !o->shared.quiet)
 			mq_say("no script is running");
 		return m->runs.count > 0 && known;

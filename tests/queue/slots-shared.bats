@@ -5,6 +5,7 @@
 
 load ../helpers/server
 load ../helpers/consume
+load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup() {
 	common_setup
@@ -59,6 +60,9 @@ run_is() {
 	eventually 10 has_begun 2
 	eventually 10 run_is "2 of 2"
 	assert_equal "$(held q)" "7 0 2 0"
+	eventually 10 "$BUILD/mq-stats" --running q
+	run_mq 0 mq-stats --running q
+	assert_regex "$stderr" ': 2 of 2 run$'
 	run_mq 0 mq-stats --json q
 	assert_output --partial '"slots_taken":2,"slots_shared":2'
 	run_mq 0 mq-stats --prometheus q
