@@ -56,8 +56,8 @@ enum reason {
 	REASON_CALLED = 2, /* only we were told of messages: without room, the
 			    * call is passed on */
 	REASON_LOOK = 4,   /* the consumer on watch may be dead */
-	REASON_WATCH = 8, /* if the queue is empty, a watch begins, or goes on */
-	REASON_FREED = 16 /* without room, others may have our shared slots */
+	REASON_WATCH = 8,  /* if the queue is empty, a watch begins, or stays */
+	REASON_FREED = 16  /* without room, others may have our shared slots */
 };
 
 enum state { STATE_EXISTS = 1, STATE_PAUSED = 2 };
@@ -82,7 +82,7 @@ struct claim {
 	bool under_way;
 	int queue, max;
 	size_t bytes; /* all messages together, about */
-	bool shared;  /* of a queue whose consumers share slots */
+	bool shared;  /* the queue has the setting slots-shared */
 	bool changed; /* a key of the queue has changed meanwhile */
 };
 

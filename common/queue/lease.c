@@ -315,8 +315,8 @@ hand_out_messages(struct mq_lease *l, int n)
 int
 mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 {
-	const struct mq_claim how = {.max = l->max, .bytes = CLAIM_BYTES,
-	    .shared = true};
+	const struct mq_claim how = {
+	    .max = l->max, .bytes = CLAIM_BYTES, .shared = true};
 	struct mq_command c = mq_redis_command(l->redis);
 	struct mq_claimed facts;
 	int n, good, held = l->joined && !l->empty;

@@ -5,9 +5,9 @@
 
 #include "queue.h"
 
-#define MQ_SLOTS_MAX	   1000 /* most messages that one consumer runs at once */
+#define MQ_SLOTS_MAX	    1000 /* most messages that one consumer runs at once */
 #define MQ_SLOTS_SHARED_MAX 100000 /* most of all consumers */
-#define MQ_GROUP_SLOTS_MAX 32	/* most messages of a group in flight */
+#define MQ_GROUP_SLOTS_MAX  32	   /* most messages of a group in flight */
 
 /* -1, or NULL: not set. */
 struct mq_settings {
@@ -25,7 +25,7 @@ struct mq_settings {
 	{                                                                      \
 		.attempts = -1, .backoff_min_ms = -1, .backoff_max_ms = -1,    \
 		.timeout_ms = -1, .keep_ms = -1, .retry_err = -1, .slots = -1, \
-		.slots_shared = -1, .rate.per_s = -1                                               \
+		.slots_shared = -1, .rate.per_s = -1                           \
 	}
 
 /* All settings, in the order of outputs. */

@@ -158,8 +158,8 @@ struct mq_queue_stats {
 	/* Slots that all consumers share, and how many have a message, as of the last
 	 * claim; -1: there is no limit. */
 	long long slots_shared, slots_taken;
-	long long leaving;   /* messages on their way to another queue */
-	int64_t tick;	     /* the clock's; 0: never set */
+	long long leaving; /* messages on their way to another queue */
+	int64_t tick;	   /* the clock's; 0: never set */
 	int64_t paused_ms; /* 0: no; -1: until resumed; else its end, unix ms */
 	/* Not set by layouts: all queues are paused, until then, unix ms (0: until
 	 * resumed); more messages are ready than at the last look. */

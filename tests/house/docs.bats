@@ -580,10 +580,10 @@ runs"
 	local id
 	id=$("$BUILD/mq-publish" -i q x)
 	"$BUILD/mq-consume" -q --drain q -- false || true
-	run in_fish "mq-set q sl"
-	assert_output "slots="
-	run in_zsh "mq-set q sl"
-	assert_output "mq-set q slots="
+	run in_fish "mq-set q gr"
+	assert_output "group-slots="
+	run in_zsh "mq-set q gr"
+	assert_output "mq-set q group-slots="
 	run in_fish "mq-return q --id "
 	assert_output "$id"
 }

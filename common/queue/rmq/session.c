@@ -171,8 +171,7 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 		mq_int((long long)claim->copied) :
 		claim->shared ? mq_str("") :
 				MQ_NO_ARG,
-	    .connection =
-		claim->shared ? mq_str(s->connection) : MQ_NO_ARG);
+	    .connection = claim->shared ? mq_str(s->connection) : MQ_NO_ARG);
 }
 
 /* The number of an element's bytes that a header replaces. */

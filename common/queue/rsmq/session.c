@@ -264,8 +264,7 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	    .name = mq_str(s->wake != NULL ? s->wake : ""),
 	    .why = mq_str(mq_claim_why(claim->why)),
 	    .tracked = mq_str(claim->tracked ? "1" : ""),
-	    .connection =
-		claim->shared ? mq_str(s->connection) : MQ_NO_ARG);
+	    .connection = claim->shared ? mq_str(s->connection) : MQ_NO_ARG);
 }
 
 /* The queue of a key NAMESPACE:QUEUE, maybe with an end. */

@@ -1,11 +1,11 @@
--- The setting slots-shared: at most so many messages of a queue run at a time.  The hash `slots`
--- has for each connection with messages of the queue their number, as of its last claim, and
--- as `limit` the setting as of the last claim.  Needs call.
+-- The setting slots-shared limits how many messages of a queue run at a time.  The hash `slots`
+-- has for each connection with messages of the queue their number, and as `limit` the setting,
+-- both as of the last claim.  Needs call.
 
 -- On watch while no slot is free: idle consumers need not look.
 local NOBODY = '*'
 
--- What a connection with `own` messages may claim of the queue's slots, a table: `free` is the
+-- The share of a connection with `own` messages in the queue's slots: a table, where `free` is the
 -- number of slots left, at least 0.  nil: the queue does not have the setting.  `lease` is the
 -- connection's lease; other connections whose lease is over have no slots.
 local function share_of(slots, settings, lease, connection, own)
