@@ -150,7 +150,7 @@ tell_slots(const struct model *m)
 
 	for (i = 0; i < m->stats.count; i++) {
 		q = &m->stats.queues[i];
-		if (q->slots_shared >= 0)
+		if (q->slots_shared > 0)
 			mq_say("%s: %lld of %lld run", q->name, q->slots_taken,
 			    q->slots_shared);
 	}

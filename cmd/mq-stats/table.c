@@ -74,7 +74,7 @@ add_note(struct table *t, const struct mq_queue_stats *q)
 		    &text, "%sall queues paused", text.len > 0 ? ", " : "");
 	if (q->all_paused)
 		add_left(t, &text, q->all_paused_ms);
-	if (q->slots_shared >= 0)
+	if (q->slots_shared > 0)
 		mq_buf_printf(&text, "%s%lld of %lld run",
 		    text.len > 0 ? ", " : "", q->slots_taken, q->slots_shared);
 	if (q->dead_consumers > 0)
