@@ -368,7 +368,8 @@ inbox_lets_bring(const struct inbox *in, int queue)
 		if (i != queue && in->queues[i].reasons != 0)
 			return false;
 	return !in->claim.under_way && !in->refused && !in->look_wanted &&
-	    rules_of(in->opt, queue)->rate.per_s == 0;
+	    rules_of(in->opt, queue)->rate.per_s == 0 &&
+	    rules_of(in->opt, queue)->slots_shared <= 0;
 }
 
 /* While acks bring messages, and so find the queue empty, the next claim is put off. */

@@ -22,6 +22,7 @@ next_sent(struct outbox *o, const struct message *m)
 	if (to != -1)
 		note_ready(o, to, m);
 	if (m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN ||
+	    rules_of(o->opt, m->queue)->slots_shared > 0 ||
 	    mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)
 		note_ready(o, m->queue, m);
 }

@@ -286,8 +286,8 @@ note_sent(struct batch *b)
 		if (!b->next)
 			next_sent(o, m);
 	}
-	if (rules_of(o->opt, b->m[0]->queue)->slots_shared > 0)
-		note_ready(o, b->m[0]->queue, b->m[0]);
+	if (b->plain && rules_of(o->opt, b->m[0]->queue)->slots_shared > 0)
+		next_sent(o, b->m[0]);
 	o->copying += b->copied;
 }
 
