@@ -332,6 +332,7 @@ struct mq_settlement {
 	int64_t delay_ms;	    /* AGAIN only */
 	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
 	bool unrun;		    /* REJECT: expired before a run */
+	bool purged;		    /* ACK: by an operator */
 	const char *push;	    /* PUSH only */
 	/* ACK: the message may hold a key or a group.  Other outcomes find out. */
 	bool holds;

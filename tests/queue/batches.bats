@@ -347,3 +347,80 @@ drain() {
 	run_mq 0 mq-publish --batch b q three
 	assert_equal "$(counts b)" "1 1 0 0 0 0 0 0"
 }
+
+@test "batches: ends by receipt, by an operator, past the attempts, and of a run stopped from afar" {
+	local receipt id how
+	run_mq 0 mq-publish --batch b q one two three
+	run_mq 0 mq-publish --after b q follower
+	for how in ack reject return; do
+		receipt=$("$BUILD/mq-lease" --for 1m q | jq -r .receipt)
+		run_mq 0 mq-lease "--$how" "$receipt" q
+	done
+	assert_equal "$(counts b)" "3 1 1 1 0 0 0 0"
+	# It is killed with its consumer, and may not run again.
+	touch "$T/hold.three"
+	start_mq mq-consume --attempts 1 q -- "$T/work"
+	eventually 5 grep -q three "$T/log"
+	dies
+	run_mq 0 mq-clean
+	assert_equal "$(counts b) $(held q)" "3 0 1 2 0 0 0 0 1 0 0 2"
+	run_mq 0 mq-return --match three q
+	assert_equal "$(counts b)" "3 1 1 1 0 0 0 0"
+	start_mq mq-consume q -- "$T/work"
+	eventually 5 counts_are b "3 1 1 1 0 0 0 0"
+	eventually 5 held_is q "0 0 1 1"
+	eventually 10 "$BUILD/mq-stats" -q --running q >/dev/null
+	id=$("$BUILD/mq-stats" --json --running q | jq -r '.[].id')
+	run_mq 0 mq-purge -q --running --id "$id" q
+	eventually 5 counts_are b "3 0 1 1 0 1 0 0"
+	stop_mq
+	assert_equal "$(grep -c follower "$T/log") $(members)" "1 0"
+}
+
+@test "batches: a deleted queue takes followers along, and another message with the id is a member" {
+	run_mq 0 mq-publish --batch b q one
+	run_mq 0 mq-publish --after b q follower
+	run_mq 0 mq-purge --force --delete-queue q
+	assert_equal "$(redis keys '*')" ""
+	run_mq 0 mq-publish --batch b q one
+	"$BUILD/mq-stats" --jsonl --list ready q >"$T/line"
+	run_mq 0 mq-publish --jsonl q <"$T/line"
+	assert_equal "$(counts b)" "2 2 0 0 0 0 0 0"
+	drain
+	assert_equal "$(counts b)" "2 0 2 0 0 0 0 0"
+}
+
+@test "batches: a publisher is killed, and what it has published counts" {
+	local n
+	seq 200000 >"$T/many"
+	"$BUILD/mq-publish" -l --batch b q <"$T/many" 3>&- 2>/dev/null &
+	pid=$!
+	eventually 10 lists_reach q 1000
+	kill -KILL "$pid"
+	wait "$pid" || true
+	n=$(redis llen 'rmq::queue::[q]::ready')
+	assert_equal "$(counts b)" "$n $n 0 0 0 0 0 0"
+	run_mq 0 mq-purge --force --ready q
+	assert_equal "$(counts b) $(members)" "$n 0 0 0 0 $n 0 0 0"
+}
+
+lists_reach() {
+	(($(redis llen "rmq::queue::[$1]::ready") >= $2))
+}
+
+@test "batches: cleaners are killed while they count what nobody has counted" {
+	local i
+	run_mq 0 mq-publish -l --batch b q < <(seq 3000)
+	run_mq 0 mq-publish --after b q follower
+	redis del 'rmq::queue::[q]::ready' >/dev/null
+	for i in 1 2 3 4; do
+		"$BUILD/mq-clean" 3>&- &
+		sleep 0.0$i
+		kill -KILL $! 2>/dev/null || true
+		wait $! || true
+	done
+	run_mq 0 mq-clean
+	run_mq 0 mq-clean
+	assert_equal "$(counts b) $(members)" "3000 0 0 0 0 0 0 3000 0"
+	assert_equal "$(held q)" "1 0 0 0"
+}

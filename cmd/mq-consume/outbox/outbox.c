@@ -538,7 +538,8 @@ outbox_settle(struct outbox *o, struct message *m)
 		join_line(o, m, LINE_AGAIN);
 		return;
 	}
-	if (m->outcome != MQ_OUTCOME_ACK) {
+	/* The acks of a window are of messages that are done. */
+	if (m->outcome != MQ_OUTCOME_ACK || m->stopped) {
 		send_settlement(o, m);
 		return;
 	}

@@ -162,6 +162,7 @@ settlement_describe(
 	    .delay_ms = m->delay_ms,
 	    .push = m->to,
 	    .unrun = m->expired,
+	    .purged = m->stopped && m->outcome == MQ_OUTCOME_ACK,
 	    .holds = mq_message_has(&m->envelope, MQ_TRAIT_LOCK),
 	    .header = m->header.len > 0 ? m->header.data : NULL,
 	    .header_len = m->header.len};

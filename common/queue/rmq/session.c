@@ -243,7 +243,9 @@ settle_one(const struct mq_session *s, int queue,
 	char transfer[RMQ_FIELD];
 	bool away = is_away(c, name, how);
 	const struct rmq_settle_argv argv = {
-	    .how = mq_str(expired ? "expire" : mq_outcome_name(how->outcome)),
+	    .how = mq_str(expired ? "expire" :
+		    how->purged	  ? "purge" :
+				    mq_outcome_name(how->outcome)),
 	    .element = mq_bytes(how->element, how->len),
 	    .header = mq_bytes(how->header, how->header_len),
 	    .offset = mq_int(offset_of(how)),

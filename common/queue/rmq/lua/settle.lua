@@ -6,7 +6,7 @@
 --
 --   to      the other queue; or only its first key: rejected for 'reject' and 'expire',
 --           outgoing for 'push' to another node of a cluster
---   how     'ack': removed
+--   how     'ack': removed; 'purge': likewise, but its batch counts it as purged
 --           'reject': to the newest end of rejected
 --           'expire': likewise, without having run, so that its key is freed
 --           'front': to be claimed before all others of its kind

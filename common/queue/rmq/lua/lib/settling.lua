@@ -8,7 +8,9 @@ local w = options(element)
 local moved = header .. element:sub(offset + 1)
 local v = header == '' and w or options(moved)
 local turns
-local ENDINGS = { ack = 'done', reject = 'rejected', expire = 'expired', push = 'pushed' }
+local ending = ({ ack = 'done', reject = 'rejected', expire = 'expired', push = 'pushed',
+  purge = 'purged' })[how]
+how = how == 'purge' and 'ack' or how
 
 -- Causes any refusal before the first change.  False: the element is not in unacked.
 local function may_settle()
@@ -24,7 +26,7 @@ local function may_settle()
     need()
     call('HLEN', q.locks)
   end
-  if w and w.batch and ENDINGS[how] then
+  if w and w.batch and ending then
     in_batches().check(q, w)
   end
   -- If the next of the group has its turn, its place is checked, too.  A message that is
@@ -76,7 +78,7 @@ local function put()
   remove(unacked, element, 1)
   make_known(how == 'push' and to.priority and to or q, known)
   if how ~= 'front' and how ~= 'again' then
-    leave(q, w, how == 'expire' and 'vanish' or 'done', ENDINGS[how], turns)
+    leave(q, w, how == 'expire' and 'vanish' or 'done', ending, turns)
   elseif v and v.key and v.unique == 'queued' then
     lock(q, v, false, how == 'again' and delay > 0 and now + delay)
   end
@@ -91,6 +93,6 @@ local function settle()
   if remove(unacked, element, 1) == 0 then
     return 0
   end
-  leave(q, w, 'done', 'done', turns)
+  leave(q, w, 'done', ending, turns)
   return 1
 end
