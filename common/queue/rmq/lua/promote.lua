@@ -16,8 +16,4 @@ if max == '0' then
   return call('ZCOUNT', q.delayed, '-inf', now)
     + call('ZCOUNT', q.delayed, AT_TICK, AT_TICK + clock(q))
 end
--- ZREM of a missing member needs no memory (see claim.lua), and fails unless delayed is a
--- sorted set.
-call('ZREM', q.delayed, '')
-call('LLEN', q.ready)
 return (promote(q, tonumber(max), 1024 * max))

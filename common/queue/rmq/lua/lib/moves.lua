@@ -25,11 +25,9 @@ local function be_sure(q, to, arrive)
       call('HGET', of.locks, '')
     end
     clock(of)
-    call('LTRIM', of.ready, 0, -1)
     call('LPUSH', of.ready, '')
     call('LTRIM', of.ready, 1, -1)
     call('ZADD', of.priority, 'XX', 0, '')
-    call('ZADD', of.delayed, 'XX', 0, '')
     call('ZREM', of.delayed, '')
     call('HDEL', of.locks, '')
     call('HSET', of.locks, '', '')
@@ -59,7 +57,6 @@ local departure, plain = nil, {}
 local function prepare_departure(how, outgoing)
   local word, id, rest = how:match('^(%a+) (%w+)( .*)$')
   if word then
-    call('HLEN', outgoing)
     departure = { key = outgoing, id = id, rest = rest, n = 0 }
   end
   return word or how

@@ -11,9 +11,8 @@ end
 local function promote(q, max, byte_budget, copy_budget)
   local moved, over_budget = 0, false
   copy_budget = copy_budget or math.huge
-  -- Keys of the wrong type are refused before anything has moved.
+  -- A list of the wrong type is refused before a message with a priority moves.
   call('LLEN', q.ready)
-  call('ZCARD', q.priority)
   local tick = clock(q)
   local function from(low, high)
     -- Slices begin small: the next messages may be long.
