@@ -204,7 +204,7 @@ run_is() {
 	rm "$T/hold"
 	eventually 10 held_is q "0 0 0 0"
 	run_mq 0 mq-set q
-	assert_output "slots-shared=3"
+	assert_line "slots-shared=3"
 	run_mq 64 mq-set q slots-shared=0
 	assert_output ""
 	assert_equal "$stderr" "mq-set: slots-shared=0: must be a number from 1 to 100000"
