@@ -2,7 +2,7 @@
 import threading
 import time
 
-from fleetlib import (QUEUE, READY, Server, median, number, numbers,
+from fleetlib import (QUEUE, READY, Server, lines, median, number, numbers,
                       ratio, rounds, row, start, stop_all, tool, until, value)
 
 
@@ -112,6 +112,39 @@ def idle():
         value("idle: %s, %% CPU" % kind, samples, kind, "<= 0.8", "floor")
         value("idle: %s, commands/s" % kind, samples, (kind, "commands"),
               "<= 300" if len(kinds[kind][1]) == 1 else "<= 500")
+    dismissed(servers, crowds)
+
+
+# --- slots: N consumers that share 4 slots ------------------------------------------
+
+def slots():
+    n, messages = number("SHARING", 100), number("MESSAGES", 400)
+    servers = {kind: Server("slots-" + kind) for kind in ("one", "many")}
+    work = QUEUE, "--", "sleep", "0.05"
+    for server in servers.values():
+        tool(server, "mq-set", "-q", "--new", QUEUE, "slots-shared=4")
+    crowds = [[start(servers["one"], "mq-consume", "-q", "-j4", *work)],
+              [start(servers["many"], "mq-consume", "-q", *work) for _ in range(n)]]
+    until(lambda: servers["many"].connections() >= n, "consumers")
+    time.sleep(5)
+
+    def sample():
+        found, idle = {}, {k: (s.cpu(), time.monotonic()) for k, s in servers.items()}
+        time.sleep(4)
+        for kind, server in servers.items():
+            before, began = server.cpu(), time.monotonic()
+            idling = (before - idle[kind][0]) / (began - idle[kind][1])
+            tool(server, "mq-publish", "-q", "-l", QUEUE, stdin=lines(messages))
+            until(lambda: server.count() == 0 and server.held() == 0, "messages", 0.02)
+            found[kind, "s"] = took = time.monotonic() - began
+            found[kind] = (server.cpu() - before - idling * took) / messages * 1e6
+        return found
+
+    samples = rounds(sample)
+    ratio("slots: 4 of %d consumers, server us, one -j4" % n, samples, "many",
+          "one", "<= 1.5")
+    ratio("slots: 4 of %d consumers, time, one -j4" % n, samples, ("many", "s"),
+          ("one", "s"), "<= 1.2")
     dismissed(servers, crowds)
 
 
