@@ -100,6 +100,8 @@ id_of_first() {
 		assert_equal "$headers: $(state)" "$headers: $want"
 	done <<-'E'
 		"Mq-Key":["k"]|/ 2 / 0 /
+		"Mq-Batch":["b"]|/ 2 / 0 /
+		"X":["\\"]|/ 2 / 0 /
 		"Mq-Priority":["5"]|/ / 0 /
 		"Mq-From-Tick":["5"]|/ / 1 /
 		"Mq-Due":["9999999999999"]|/ / 1 /
@@ -111,7 +113,7 @@ id_of_first() {
 	assert_equal "$(ack)" 1
 	assert_regex "$("$BUILD/mq-stats" --batch b --json q)" '"done": ?1'
 	# Of both, what asks for nothing.
-	begins --jsonl < <(sed 's/.*/{"payload":"&","headers":{"Mq-Group":["g"],"X":["\\\\","Mq-Key"]}}/' <(seq 2))
+	begins --jsonl < <(sed 's/.*/{"payload":"&","headers":{"Mq-Param1":["p"],"Mq-Group":["g"],"X":["Mq-Id"]}}/' <(seq 2))
 	assert_equal "$(ack)" 2
 }
 
