@@ -144,8 +144,8 @@ class Cast(Publishers):
 
     def queues(self, how):
         """Others refuse messages with files."""
-        return "agqr" if how == "stream" else \
-            "qragf" if how == "one" and self.rmq else "qgra"
+        return models.BATCHES * self.rmq + ("agqr" if how == "stream" else
+            "qragf" if how == "one" and self.rmq else "qgra")
 
     def buried(self, tag):
         """Was it there until its end, and has said all?"""
@@ -217,6 +217,9 @@ class Cast(Publishers):
     # --- all others are threads ---
 
     def begin(self):
+        if self.rmq:
+            self.run("operator", self.r, "mq-set", "--new", models.BATCHES,
+                     "group-slots=%d" % models.SLOTS)
         for how in CONSUMERS:
             self.consumer(how)
         for how in self.r.sample(CONSUMERS, 2) if self.rmq else ():
@@ -224,7 +227,7 @@ class Cast(Publishers):
         for f, n in ((self.publish, 3), (self.publish_alike, 1), (self.operate, 1),
                      (self.clean, 1), *((f, n * self.rmq) for f, n in (
                          (self.publish_files, 1), (self.publish_twins, 1),
-                         (self.publish_line, 2)))):
+                         (self.publish_line, 2), (self.publish_batch, 1)))):
             for i in range(n):
                 r = random.Random("%s %d %d" % (f.__name__, i, self.seed))
                 self.threads.append(threading.Thread(

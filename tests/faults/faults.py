@@ -25,7 +25,8 @@ import proxy
 COLUMNS = ("rounds", "times", "kills", "attempted", "accepted", "done",
            "rejected", "pushed", "purged", "stopped", "lost", "doubled", "repeated", "flying")
 HEADS = dict(flying="in flight", doubled="duplicated")
-QUEUES = ("q", "r", "a", "f", model.TWINS, model.LINES)
+QUEUES = ("q", "r", "a", "f", model.TWINS, model.LINES,
+          model.BATCHES)
 KILLS = ("kill consumer", "kill script", "kill others", "terminate")
 
 
@@ -53,7 +54,8 @@ class Round:
         for tool, user in actors.USERS.items():
             options = []
             if tool == "mq-publish" and self.world.layout == "rmq":
-                options = ["--attach", "f=/dev/null", "--key=k", "--wait", "--tick=1"]
+                options = ["--attach", "f=/dev/null", "--key=k", "--wait", "--tick=1",
+                           "--batch=b", "--after=b"]
             rules = subprocess.check_output([build + "/" + tool, "--print-acl", *options,
                 "-L", self.world.layout, *QUEUES, model.PUSHED, model.NOTIFIED], text=True)
             yield user, rules.split()
@@ -125,7 +127,9 @@ class Round:
         self.cast.drain()
         self.world.reap()
         self.cast.check_files()
-        count = self.model.settle(self.model.look(self.world), self.world.in_flight)
+        view = self.model.look(self.world)
+        self.model.count_batches(self.world, view)
+        count = self.model.settle(view, self.world.in_flight)
         count.update(rounds=1, times=self.times, kills=self.kills,
                      stopped=self.cast.stopped)
         return count

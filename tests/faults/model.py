@@ -30,6 +30,10 @@ TWINS, PUSHED = "t", "u"
 # The names of messages of groups, and the queue that they have.
 LINE, LINES = "L", "g"
 
+# The names of members of batches and of their followers, behind which is the batch; their queue,
+# where no operator is; and how many members of a batch run at a time.
+MEMBER, FOLLOWER, BATCHES, SLOTS = "M", "N", "b", 3
+
 # The queue that hears of each end (mq-consume --notify), and that nobody consumes.
 NOTIFIED = "ends"
 
@@ -185,6 +189,11 @@ class Model:
         self.runs = collections.defaultdict(list)    # id: verdicts, in order
         self.latest = collections.Counter()          # of a group: the number
         self.names = {}                              # of a payload: its id
+        self.batches = {}    # those whose members were all accepted: how many
+        self.running = collections.defaultdict(set)  # of a batch: the ids
+        # What is wrong, unless the next look finds that one of these was rejected without
+        # a word, as its consumers were killed: ids, or names.
+        self.doubts = []
         self.places = collections.defaultdict(list)  # id: (when, where)
         self.wrong, self.lost, self.doubled, self.looks = [], set(), set(), 0
         open(log, "w").close()
@@ -217,9 +226,15 @@ class Model:
             told = self.alike.told.copy()
             self.reports.read()
             view = self.view(world.look())
+            doubts, self.doubts = self.doubts, []
             self.read_log()                   # and after it
             self.looks += 1
             self.note(view)
+            rejected = {id for id, where in view.by_id.items()
+                        if where[0].place == "rejected"}
+            for text, some in doubts:
+                if not {self.names.get(one, one) for one in some} & rejected:
+                    self.say(text)
             ended = self.done() | self.purged
             for text in view.laws(accepted, ended):
                 if not (self.refused and HELD.match(text)):
@@ -269,16 +284,53 @@ class Model:
         self.read_to += len(text)
         for line in text.decode().splitlines():
             id, attempt, verdict, name, tag = line.split()
+            if name.startswith(MEMBER):
+                self.member(id, name[1:].split(".")[0], verdict)
+                if verdict == "begun":
+                    continue
             if verdict not in VERDICTS:
                 self.say("what is " + line)
             self.reports.ran(tag, id, verdict)
             if name in self.alike.tried:
                 self.alike.done[name] += verdict == "done"
                 continue
+            if name.startswith(FOLLOWER) and not self.runs[id]:
+                self.follows(name[1:])
             if name.startswith(LINE) and not self.runs[id]:
                 self.in_order(*name[1:].split("."))
             self.runs[id].append("attempt %s of %s: %s" % (attempt, tag, verdict))
             self.same(name, id)
+
+    def member(self, id, batch, verdict):
+        """One whose consumer was killed has its slot until it runs again, or is rejected."""
+        running = self.running[batch]
+        if verdict != "begun":
+            running.discard(id)
+            return
+        running.add(id)
+        if len(running) > SLOTS:
+            self.doubts.append(("%d of batch %s run at once: %s" % (
+                len(running), batch, " ".join(running)), set(running)))
+
+    def follows(self, batch):
+        """A run of the follower comes behind the last member's."""
+        for i in range(self.batches[batch]):
+            name = "%s%s.%d" % (MEMBER, batch, i)
+            runs = self.runs.get(self.names.get(name), ())
+            if not any(run.endswith(("done", "err")) for run in runs):
+                self.doubts.append(("the follower runs before " + name, {name}))
+
+    def count_batches(self, world, view):
+        """Each member has ended once, as it is."""
+        for batch, n in self.batches.items():
+            reply = world.call("HGETALL", "rmq::queue::[%s]::result::batch:%s" % (
+                BATCHES, batch))
+            counts = {k.decode(): int(v) for k, v in places.pairs(reply)}
+            ids = [self.names.get("%s%s.%d" % (MEMBER, batch, i)) for i in range(n)]
+            rejected = sum(id in view.by_id for id in ids)
+            want = dict(total=n, open=0, done=n - rejected, rejected=rejected)
+            if {k: counts.get(k, 0) for k in want} != want:
+                self.say("batch %s: %s, but it has %s" % (batch, counts, want))
 
     def in_order(self, line, number):
         """Those of a group run one after the other, as they were published."""

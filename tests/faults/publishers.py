@@ -55,6 +55,7 @@ class Publishers:
     def stream(self, r, input, options, queue, *operands):
         tool, status, out, err = self.published(r, "-i", *options, queue, *operands, input=input)
         self.hear(tool, status, out, err, len(input or operands))
+        return status
 
     def publish_alike(self, r, _, count):
         """With no header that could tell them apart, side by side in a queue."""
@@ -86,6 +87,21 @@ class Publishers:
         self.stream(r, ["%s %s %s" % (name, r.choice(("d 0", "d 1", "D 0", "rd 0")),
                                       "x" * long) for name in names],
             ["-l", "-g", "%s%d" % (who, count)], models.LINES)
+        return count + 1
+
+    def publish_batch(self, r, who, count):
+        """Members, some at a time, and once all are there the follower."""
+        batch, n = "%s%d" % (who, count), r.randrange(1, 12)
+        names = ["%s%s.%d" % (models.MEMBER, batch, i) for i in range(n)]
+        self.model.tried(names)
+        limits = r.choice(([], ["--timeout", "1m"], ["--attempts", 4]))
+        if self.stream(r, ["%s %s %d" % (name, r.choice(PLANS), r.randrange(6))
+                           for name in names],
+                       ["-l", "--batch", batch, "-g", batch, *limits], models.BATCHES) == 0:
+            self.model.batches[batch] = n
+            name = models.FOLLOWER + batch
+            self.model.tried([name])
+            self.stream(r, None, ["--after", batch], models.BATCHES, name + " d 0")
         return count + 1
 
     def publish_files(self, r, _, count):

@@ -134,8 +134,9 @@ class View:
             locks = dict(self.locks.get(queue, {}))
             wrong += self.groups(queue, locks)
             wrong += self.key_locks(queue, locks)
+            wrong += self.members(queue, locks)
             wrong += ["what is %s: %s of %s" % (k, v, queue)
-                      for k, v in locks.items() if k not in "etET"]
+                      for k, v in locks.items() if k not in "etETs"]
         return wrong
 
     def groups(self, queue, locks):
@@ -151,11 +152,14 @@ class View:
                 if m.score != IN_LINE + int(m.line(), 16):
                     wrong.append("in the line of another group: %s" % m)
         for group in set(out) | set(line):
-            holder = locks.pop("g" + group, "").split(" ")[0] or None
+            # A slot has two hex digits more; see group-slots.
+            slots = [k for k in locks if re.fullmatch("g" + group + "(..)?", k)]
+            holders = sorted(locks.pop(k).split(" ")[0] for k in slots)
             first = out.get(group, [])
-            if [m.id for m in first] != [holder]:
+            if sorted(m.id for m in first) != holders or not holders:
                 wrong.append("%s holds group %s of %s, but out of line: %s" % (
-                    holder, group, queue, ", ".join(map(str, first)) or "none"))
+                    " ".join(holders) or None, group, queue,
+                    ", ".join(map(str, first)) or "none"))
         for lock in [k for k in locks if k[0] == "g"]:
             wrong.append("group lock without a group: %s %s of %s" % (
                 lock, locks.pop(lock), queue))
@@ -175,6 +179,16 @@ class View:
                     lock, holder, how, queue,
                     ", ".join(map(str, self.by_id.get(holder, []))) or "gone"))
         return wrong
+
+    def members(self, queue, locks):
+        """Takes the marks of open members of batches."""
+        open = {locks.pop(k).split(" ")[0] for k in list(locks) if k[0] == "m"}
+        there = {m.id for m in self.of(queue)
+                 if m.id and m.place != "rejected" and m.header("Batch")}
+        return ["open in a batch of %s, but not there: %s" % (queue, id)
+                for id in open - there] + [
+            "there, but not open in its batch of %s: %s" % (queue, id)
+            for id in there - open]
 
 
 def look(server):
