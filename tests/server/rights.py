@@ -44,7 +44,7 @@ publish coalesce rmq 0 -k late --unique queued --coalesce q <x
 publish key rmq 0 -k old --unique 1h -d 1h q <x
 publish batch rmq 0 --batch b m <x
 publish batch,null rmq 0 -0 --batch c m <x
-publish after rmq 0 --after b m <x
+publish after,after-ok,to rmq 0 --after b --after-ok --to p m <x
 publish group rmq 0 -g a --max-length 99 q <x
 publish from-tick rmq 0 --from-tick 9 q <x
 publish until-tick rmq 0 --until-tick 9 q <x
