@@ -76,7 +76,7 @@ consume replace rmq 0 -I @ -n 1 q -- echo @
 consume limit * 0 -n 1 q -- sh -c 'echo run x >&3'
 consume limit * 0,75 -n 1 q -- sh -c 'exit 75'
 consume limit * 0,75 -n 1 q -- sh -c 'echo dup 0-x-q >&3; echo pause 1 >&3'
-consume limit rmq 0 -n 2 s -- true
+consume limit * 0 --no-clean -n 2 s -- true
 consume idle *! 0 --idle 10ms empty
 consume timeout * 0,1 --timeout 10ms -n 1 q -- sleep 60
 consume attempts * 0,1 --attempts 1 -n 1 q -- sh -c 'exit 75'
