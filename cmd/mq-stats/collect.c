@@ -148,6 +148,40 @@ collect_elsewhere(struct collector *c, struct model *m)
 	}
 }
 
+/* Batches that are shown, and queues that are asked, at most. */
+#define BATCHES_MAX 100
+
+void
+collect_batches(struct collector *c, struct model *m)
+{
+	const struct mq_queue_stats *q = m->stats.queues;
+	int left = c->layout->has & MQ_HAS_BATCHES ? BATCHES_MAX : 0, i;
+	const struct mq_name *of;
+	struct batch *b;
+	bool known;
+
+	for (i = 0; i < m->stats.count && left > 0; i++) {
+		if (q[i].ready + q[i].delayed + q[i].unacked <= 0)
+			continue;
+		left--;
+		if (mq_queue_open_batches(
+			&c->redis, c->layout, q[i].name, &m->batch_names) == -1)
+			left = 0;
+	}
+	m->batches = mq_xcalloc(BATCHES_MAX, sizeof(*m->batches));
+	of = m->batch_names.list;
+	for (; of < m->batch_names.list + m->batch_names.n &&
+	     m->batch_count < BATCHES_MAX;
+	     of++) {
+		b = &m->batches[m->batch_count];
+		*b = (struct batch){of->queue, of->name, {0}};
+		if (mq_queue_batch(&c->redis, c->layout, b->queue, b->name,
+			&known, b->counts) == -1)
+			break;
+		m->batch_count += b->counts[MQ_BATCH_OPEN] > 0;
+	}
+}
+
 void
 collect_runs(struct collector *c, struct model *m)
 {

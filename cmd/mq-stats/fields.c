@@ -9,6 +9,7 @@
 #define CONNECTION(member) FIELD_OF(mq_connection_stats, member)
 #define CONSUMED(member)   FIELD_OF(mq_consumed, member)
 #define RUN(member)	   FIELD_OF(mq_run, member)
+#define BATCH(member)	   FIELD_OF(batch, member)
 
 const struct field queue_fields[] = {
     {"name", KIND_QUEUE, QUEUE(name), .key = "name", .title = "QUEUE"},
@@ -128,6 +129,24 @@ const struct field run_fields[] = {
     {"script", KIND_TEXT, RUN(script), .title = "SCRIPT"},
     {"seconds", KIND_PASSED, RUN(started_ms)},
     {"text", KIND_TEXT, RUN(text), .title = "TEXT"},
+    {0},
+};
+
+/* The counts are named as by mq_batch_words. */
+const struct field batch_fields[] = {
+    {"queue", KIND_NAME, BATCH(queue), .title = "QUEUE"},
+    {"batch", KIND_TEXT, BATCH(name), .title = "BATCH"},
+    {"total", KIND_NUMBER, BATCH(counts[MQ_BATCH_TOTAL]), .title = "TOTAL"},
+    {"open", KIND_NUMBER, BATCH(counts[MQ_BATCH_OPEN]), .title = "OPEN"},
+    {"done", KIND_NUMBER, BATCH(counts[MQ_BATCH_DONE]), .title = "DONE"},
+    {"rejected", KIND_NUMBER, BATCH(counts[MQ_BATCH_REJECTED]),
+	.title = "REJECTED"},
+    {"expired", KIND_NUMBER, BATCH(counts[MQ_BATCH_EXPIRED]),
+	.title = "EXPIRED"},
+    {"purged", KIND_NUMBER, BATCH(counts[MQ_BATCH_PURGED]), .title = "PURGED"},
+    {"pushed", KIND_NUMBER, BATCH(counts[MQ_BATCH_PUSHED]), .title = "PUSHED"},
+    {"unknown", KIND_NUMBER, BATCH(counts[MQ_BATCH_UNKNOWN]),
+	.title = "UNKNOWN"},
     {0},
 };
 

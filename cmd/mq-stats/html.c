@@ -146,6 +146,9 @@ print_data(const struct model *m)
 	mq_json_set(v, "running",
 	    fields_list(run_fields, m->runs.runs, sizeof(*m->runs.runs),
 		m->runs.count, m->stats.now_ms));
+	mq_json_set(v, "batches",
+	    fields_list(batch_fields, m->batches, sizeof(*m->batches),
+		m->batch_count, 0));
 	mq_json_set(v, "rejected", rejected_json(m));
 	mq_json_dump(v, &text);
 	json_decref(v);
@@ -173,6 +176,7 @@ void
 html_print(const struct model *m, long refresh, bool served)
 {
 	struct table t;
+	int i;
 
 	print_head(m, refresh, served);
 	print_notes(m);
@@ -180,6 +184,10 @@ html_print(const struct model *m, long refresh, bool served)
 	print_section("Queues", "queues", &t, NULL);
 	running_fill(m, m->stats.now_ms, &t);
 	print_section("Running", "running", &t, NULL);
+	table_begin(&t, batch_fields, NULL, 0);
+	for (i = 0; i < m->batch_count; i++)
+		table_add(&t, &m->batches[i], NULL);
+	print_section("Open batches", "batches", &t, NULL);
 	reasons_fill(m, &t);
 	print_section("Reasons of rejected messages", "reasons", &t, m);
 	rejected_fill(m, &t);

@@ -160,32 +160,22 @@ tell_slots(const struct model *m)
 static bool
 print_batch(struct collector *c, const struct stats_options *o)
 {
-	const char *queue = o->queues[0], *name = o->list.filter.batch;
-	long long counts[MQ_BATCH_COUNTS];
-	json_t *v;
+	struct batch b = {o->queues[0], o->list.filter.batch, {0}};
 	bool known;
 	int i;
 
 	mq_option_needs(&o->shared, "--batch", MQ_HAS_BATCHES);
 	mq_option_must(&c->redis,
-	    mq_queue_batch(&c->redis, c->layout, queue, name, &known, counts));
+	    mq_queue_batch(
+		&c->redis, c->layout, b.queue, b.name, &known, b.counts));
 	if (!known && !o->shared.quiet)
-		mq_say("%s: no batch %s", queue, name);
-	if (!known)
-		return false;
-	v = json_pack("{so so}", "batch", mq_json_text(name), "queue",
-	    mq_json_name(queue));
-	for (i = 0; i < MQ_BATCH_COUNTS; i++)
-		if (o->format == FORMAT_JSON)
-			mq_json_set(
-			    v, mq_batch_words[i], json_integer(counts[i]));
-		else
-			printf("%-12s%lld\n", mq_batch_words[i], counts[i]);
-	if (o->format == FORMAT_JSON)
-		output_json_line(v);
+		mq_say("%s: no batch %s", b.queue, b.name);
+	if (known && o->format == FORMAT_JSON)
+		output_json_line(fields_json(batch_fields, &b, 0));
 	else
-		json_decref(v);
-	return true;
+		for (i = 0; known && i < MQ_BATCH_COUNTS; i++)
+			printf("%-12s%lld\n", mq_batch_words[i], b.counts[i]);
+	return known;
 }
 
 /* Prints the subject of the options; returns whether the subject exists. */
@@ -217,6 +207,7 @@ show_subject(
 		collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
 		collect_runs(c, m);
 		rejected_collect(c, m);
+		collect_batches(c, m);
 		collect_elsewhere(c, m);
 		html_print(m, o->refresh, o->requested);
 		return model_report_missing(m);

@@ -236,6 +236,8 @@ model_free(struct model *m)
 		reasons_free(&r->reasons);
 	}
 	free(m->rejected);
+	free(m->batches);
+	mq_names_free(&m->batch_names);
 	mq_names_free(&m->elsewhere);
 	mq_names_free(&m->lacks);
 	mq_runs_free(&m->runs);

@@ -111,7 +111,13 @@ struct field {
 /* Records of queue_fields, count_fields and attribute_fields are struct
  * mq_queue_stats; the others struct mq_connection_stats, mq_consumed and mq_run. */
 extern const struct field queue_fields[], count_fields[], attribute_fields[],
-    connection_fields[], consumed_fields[], run_fields[];
+    connection_fields[], consumed_fields[], run_fields[], batch_fields[];
+
+/* A batch of a queue. */
+struct batch {
+	const char *queue, *name;
+	long long counts[MQ_BATCH_COUNTS];
+};
 
 /* Returns how long a script has run at this time, in seconds. */
 long long run_seconds(const struct mq_run *, int64_t now_ms);
@@ -262,6 +268,10 @@ struct model {
 	 * else NULL. */
 	struct mq_names elsewhere;
 	struct rejections *rejected; /* for each queue */
+	/* Batches with open messages, and their names; not all of many. */
+	struct batch *batches;
+	int batch_count;
+	struct mq_names batch_names;
 };
 
 /* Returns the queues of m->stats in the model's order, but not cut to its limit, and
@@ -384,6 +394,8 @@ void collect_stats(struct collector *, int wanted, struct model *);
 /* Sets the gaps in the numbers, as collect_try() does, too. */
 void collect_lacks(struct collector *, struct model *);
 void collect_runs(struct collector *, struct model *);
+/* Adds batches of the model's queues, unless the user may not see these. */
+void collect_batches(struct collector *, struct model *);
 /* Sets hints for queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
 

@@ -203,6 +203,35 @@ mq_queue_batch(struct mq_redis *r, const struct mq_layout *layout,
 }
 
 int
+mq_queue_open_batches(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, struct mq_names *out)
+{
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply, *open;
+	char *name;
+	size_t i;
+
+	mq_command_plain(&c, "HSCAN");
+	layout->extra->key(&c, queue, "locks");
+	mq_command_words(&c, "0 MATCH m* COUNT 1000");
+	reply = mq_call(r, &c, REDIS_REPLY_ARRAY);
+	if (reply == NULL)
+		return -1;
+	open = reply->elements == 2 ? reply->element[1] : reply;
+	/* A field, and its value "ID NAME US". */
+	for (i = 1; i < open->elements; i += 2) {
+		name = strchr(open->element[i]->str, ' ');
+		if (name == NULL)
+			continue;
+		name[1 + strcspn(name + 1, " ")] = '\0';
+		mq_names_add(out, name + 1, queue);
+	}
+	freeReplyObject(reply);
+	mq_names_sort(out);
+	return 0;
+}
+
+int
 mq_queue_begin_batch(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, const char *batch)
 {

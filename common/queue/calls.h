@@ -79,6 +79,10 @@ extern const char *const mq_batch_words[MQ_BATCH_COUNTS];
 int mq_queue_batch(struct mq_redis *, const struct mq_layout *,
     const char *queue, const char *names, bool *known,
     long long counts[MQ_BATCH_COUNTS]);
+/* Adds batches with open messages, by name and queue, to a sorted list: those that a look at about
+ * 1000 locks of the queue finds. */
+int mq_queue_open_batches(struct mq_redis *, const struct mq_layout *,
+    const char *queue, struct mq_names *);
 /* Begins a batch that may have no messages. */
 int mq_queue_begin_batch(struct mq_redis *, const struct mq_layout *,
     const char *queue, const char *batch);

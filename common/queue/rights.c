@@ -32,7 +32,7 @@ static const struct {
     {"+hlen", "PCJVKRDT", "PCJVLKRDT"},
     {"+hmget", "CJVLKRDT", "PCJVLKRDT"},
     {"+hrandfield", "CHB", ""},
-    {"+hscan", "CK", "CK"},
+    {"+hscan", "CLK", "CK"},
     {"+hset", "PCJVKRDT", "PCJVKRT"},
     {"+hsetnx", "", "PCJVKRI"},
     {"+hstrlen", "", "R"},

@@ -285,6 +285,22 @@ drain() {
 	assert_equal "$stderr" "mq-publish: q: 1 of 1 message not ended in time"
 }
 
+@test "batches: the page shows those that are open" {
+	run_mq 0 mq-publish --batch '<b>' q one two
+	run_mq 0 mq-publish --batch over q x
+	run_mq 0 mq-purge --force --ready --match x q
+	run_mq 0 mq-purge --force --ready --match one q
+	run_mq 0 mq-publish none x
+	"$BUILD/mq-stats" --html >"$T/page"
+	run sed -n '/^<section id="batches">$/,/^<.section>/s|<[^>]*>||gp' "$T/page"
+	assert_line --regexp '^q  *&#60;b&#62;  *2  *1  *0  *0  *0  *1  *0  *0$'
+	assert_equal "$(grep -o '"batches":\[[^]]*\]' "$T/page" | tr -d ' ')" \
+		'"batches":[{"queue":"q","batch":"\u003cb>","total":2,"open":1,"done":0,"rejected":0,"expired":0,"purged":1,"pushed":0,"unknown":0}]'
+	run_mq 0 mq-purge --force --all q
+	"$BUILD/mq-stats" --html >"$T/page"
+	grep -q '<section id="batches" hidden>' "$T/page"
+}
+
 @test "batches: lines of JSON, copies and requests are members, duplicates of an id, too" {
 	run_mq 0 mq-publish --batch b q one
 	run_mq 0 mq-stats --jsonl --list ready q

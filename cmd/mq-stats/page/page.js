@@ -16,6 +16,8 @@
 		queues: ["queue", "ready", "delayed", "unacked", "rejected", "consumers", "age",
 			"in/s", "out/s", "note"],
 		running: ["queue", "id", "attempt", "host", "pid", "seconds", "script", "text"],
+		batches: ["queue", "batch", "total", "open", "done", "rejected", "expired",
+			"purged", "pushed", "unknown"],
 		reasons: ["queue", "count", "oldest", "newest", "reason"],
 		newest: ["queue", "id", "age", "attempts", "reason"],
 		connections: ["connection", "state", "heartbeat on", "host", "pid", "queue",
@@ -24,7 +26,7 @@
 	const AGES = ["age", "oldest", "newest"];
 	// Columns that are hidden while all of their cells are empty.
 	const SPARSE = ["note", "heartbeat on", "queue on"];
-	const TEXTS = ["queue", "id", "host", "script", "text", "reason", "connection", "state",
+	const TEXTS = ["queue", "batch", "id", "host", "script", "text", "reason", "connection", "state",
 		...SPARSE];
 	const HOUR = 3600000, TWO_DAYS = 48 * HOUR;
 	const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
@@ -292,6 +294,7 @@
 		queues: () => data.queues.map((q) => ({...rowOfQueue(q),
 			alone: q.ready > 0 && q.consumers === 0})),
 		running: () => data.running.map((r) => ({...r, key: r.id})),
+		batches: () => data.batches.map((b) => ({...b, key: b.queue + "\0" + b.batch})),
 		reasons: () => data.rejected.flatMap(({queue, reasons, others}) => [
 			...reasons.map((r) => ({...r, queue, key: queue + "\0" + r.reason,
 				oldest: since(r.oldest_ms), newest: since(r.newest_ms),
