@@ -72,17 +72,20 @@ is_equal(const struct message *m, uint64_t hash, int queue, const char *element,
 	    memcmp(m->element, element, len) == 0;
 }
 
-/* Lists a new message with those that may be equal to it. */
+/* Lists a new message with those that may be equal to it.  With ids, the only message with the same
+ * bytes is one that went back and was claimed again, before the hand has forgotten it. */
 static void
 list_equal(struct hand *h, struct message *m)
 {
+	bool ids = (h->opt->layout->has & MQ_HAS_IDS) != 0;
 	struct equals_bucket *bucket;
 	struct message *other;
 
 	m->hash = hash_of(m->queue, m->element, m->len);
 	bucket = &h->equals[m->hash % EQUALS_BUCKETS];
 	LIST_FOREACH(other, bucket, equals)
-		if (is_equal(other, m->hash, m->queue, m->element, m->len)) {
+		if (!ids &&
+		    is_equal(other, m->hash, m->queue, m->element, m->len)) {
 			/* Older equal messages are marked already. */
 			other->equal = m->equal = true;
 			break;

@@ -44,7 +44,8 @@ struct message {
 	enum message_state state;
 	bool lost;  /* lease lost: the outcome does not count */
 	bool gone;  /* deleted by somebody: the outcome does not count */
-	bool equal; /* another message has, or had, the same bytes */
+	bool equal; /* another message has, or had, the same bytes, and the
+		     * server cannot tell them apart */
 	bool seen;  /* reconciling: the server has it as well */
 	TAILQ_ENTRY(message) link; /* among all, in the order of claims */
 	TAILQ_ENTRY(message) own;  /* in the queue, in the order of claims */

@@ -96,6 +96,9 @@ static const struct row equal_rows[] = {
 	{"add a1", "forget a1", "add a1", "equal a1 -> no"}},
     {"a lost one is equal",
 	{"add a1", "lose a1", "add a1", "equal a1 a1#2 -> yes yes"}},
+    /* A step settles several messages only if they are equal. */
+    {"what has an id, and was claimed again, is equal to none",
+	{"ids", "add a1 a1", "equal a1 a1#2 -> no no"}},
 };
 
 /* What the server should hold for us, and in which order. */
@@ -325,6 +328,7 @@ act(struct house *h, const char *word, const char *about)
 
 	WORD("add", add(&h->f, about));
 	WORD("copy", add_copy(hand, about));
+	WORD("ids", h->f.layout.has |= MQ_HAS_IDS);
 	WORD("attempt", add_with(&h->f, about, MQ_HEADER_ATTEMPT, "1"));
 	WORD("start-one", start_one(hand, hand_next(hand, q)));
 	WORD("start-all", start_all(hand, q));
