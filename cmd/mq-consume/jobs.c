@@ -89,7 +89,8 @@ run_cleaning(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
 	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
 	    .scan_from = all->cleaning.scan_from,
-	    .self = all->consumer->session.connection};
+	    .self = all->consumer->session.connection,
+	    .own_queues = all->cleaning.by_queue};
 	const struct options *opt = all->opt;
 	int rv = opt->layout->clean(r, &how, &out->cleaned);
 

@@ -163,6 +163,9 @@ struct mq_clean {
 	/* The cleaning consumer's connection, or NULL.  Without its lease, nothing is
 	 * done. */
 	const char *self;
+	/* Leaves the holders of queues alone that `self` does not consume: its user may lack
+	 * the right to them. */
+	bool own_queues;
 };
 
 /* The result of a round of cleaning. */

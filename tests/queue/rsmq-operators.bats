@@ -428,6 +428,16 @@ ids() {
 	[ "$(redis exists rsmq::connections)" = 0 ]
 }
 
+@test "rsmq clean: a consumer forgets the dead among the holders of its queue, in its namespace" {
+	no_cluster "there a namespace without braces is refused"
+	export MQ_URL="$MQ_URL?ns=shop"
+	run_mq 0 mq-set -q --create q
+	redis zadd shop::connections 1 dead >/dev/null
+	redis hset shop:q:Xholders dead dead >/dev/null
+	run_mq 0 mq-consume -q --idle 10ms q
+	assert_equal "$(redis exists shop:q:Xholders)" 0
+}
+
 @test "rsmq clean: old members without a body go, whatever another queue is" {
 	node_create aaa
 	redis set rsmq:aaa text >/dev/null

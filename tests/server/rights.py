@@ -78,6 +78,7 @@ consume limit * 0,75 -n 1 q -- sh -c 'exit 75'
 consume limit * 0,75 -n 1 q -- sh -c 'echo dup 0-x-q >&3; echo pause 1 >&3'
 consume limit * 0 --no-clean -n 2 s -- true
 consume idle *! 0 --idle 10ms empty
+consume idle rsmq 0 --idle 10ms s
 consume timeout * 0,1 --timeout 10ms -n 1 q -- sleep 60
 consume attempts * 0,1 --attempts 1 -n 1 q -- sh -c 'exit 75'
 consume backoff * 0,75 --backoff 1s..2s -n 1 q -- sh -c 'exit 75'

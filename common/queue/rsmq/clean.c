@@ -18,9 +18,11 @@ struct cleaner {
 	struct mq_round round;
 	const struct mq_clean *how;
 	struct mq_cleaned *out;
-	const char *anywhere;	  /* see rsmq_name() */
-	const char *prefix;	  /* begins the namespace's keys */
-	struct mq_names consumed; /* queues of live consumers; sorted */
+	const char *anywhere; /* see rsmq_name() */
+	const char *prefix;   /* begins the namespace's keys */
+	/* Queues of live consumers, or with own_queues, of how->self; sorted.  The names lack the
+	 * namespace. */
+	struct mq_names consumed;
 	struct mq_names found;	  /* names of queues; sorted */
 	redisReply **connections; /* all connections */
 	redisReply **gone;	  /* connections without a lease */
@@ -42,6 +44,8 @@ static int
 parse_lease(void *arg, size_t i, redisReply *reply)
 {
 	struct cleaner *w = arg;
+	bool skipped = w->how->own_queues &&
+	    strcmp(w->connections[i]->str, w->how->self) != 0;
 	json_t *list = NULL, *name;
 	size_t k;
 
@@ -50,7 +54,7 @@ parse_lease(void *arg, size_t i, redisReply *reply)
 	else if (mq_round_good(&w->round, reply, REDIS_REPLY_NIL))
 		w->gone[w->gone_count++] = w->connections[i];
 	json_array_foreach(list, k, name)
-		if (json_is_string(name))
+		if (json_is_string(name) && !skipped)
 			mq_names_add(
 			    &w->consumed, json_string_value(name), NULL);
 	json_decref(list);
@@ -92,11 +96,13 @@ clean_holders(struct cleaner *w, const struct mq_names *queues)
 	struct mq_command c = {0};
 	long done = 0;
 	size_t i;
+	char *queue;
 	int rv = 0;
 
 	for (i = 0; i < queues->n && rv == 0 && !w->how->dry_run; i++) {
-		rsmq_start(
-		    &c, &rsmq_script_forget_dead, NULL, queues->list[i].name);
+		queue = rsmq_name(w->round.r, rsmq_bare(queues->list[i].name));
+		rsmq_start(&c, &rsmq_script_forget_dead, NULL, queue);
+		free(queue);
 		rv = mq_round_add(&w->round, &c, &done);
 	}
 	return rv;
