@@ -219,7 +219,7 @@ class Cast(Publishers):
     def begin(self):
         if self.rmq:
             self.run("operator", self.r, "mq-set", "--new", models.BATCHES,
-                     "group-slots=%d" % models.SLOTS)
+                     "group-slots=%d" % models.SLOTS, "slots-shared=%d" % models.SHARED)
         for how in CONSUMERS:
             self.consumer(how)
         for how in self.r.sample(CONSUMERS, 2) if self.rmq else ():

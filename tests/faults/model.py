@@ -31,8 +31,8 @@ TWINS, PUSHED = "t", "u"
 LINE, LINES = "L", "g"
 
 # The names of members of batches and of their followers, behind which is the batch; their queue,
-# where no operator is; and how many members of a batch run at a time.
-MEMBER, FOLLOWER, BATCHES, SLOTS = "M", "N", "b", 3
+# where no operator is; and how many members of a batch, and messages of the queue, run at a time.
+MEMBER, FOLLOWER, BATCHES, SLOTS, SHARED = "M", "N", "b", 3, 5
 
 # The queue that hears of each end (mq-consume --notify), and that nobody consumes.
 NOTIFIED = "ends"
@@ -66,7 +66,9 @@ class Notified(places.View):
             "%d notices that it is done: %s" % (n, id)
             for id, n in self.done.items() if n > 1] + [
             "a notice that it is done, but it is there: " + id
-            for id in self.done if id in self.by_id]
+            for id in self.done if id in self.by_id] + [
+            "%d messages of %s at once" % (self.held[BATCHES], BATCHES)
+            ] * (self.held[BATCHES] > SHARED)
 
     def pushed(self):
         return self.count(PUSHED)

@@ -83,14 +83,17 @@ class View:
         self.us = int(reply[0][0]) * 1000000 + int(reply[0][1])
         self.keys = sorted(k.decode() for k, _ in reply[1:])
         self.messages, self.locks, self.clock = [], {}, {}
+        self.held = collections.Counter()    # by queue, for connections that are alive
         for key, value in reply[1:]:
             key = key.decode()
             ours = re.match(r"rmq::queue::\[(.*?)\]::(\w+)$", key)
             if ours:
                 self.add(ours.group(1), ours.group(2), value)
-            held = re.search(r"::queue::\[(.*?)\]::unacked$", key)
+            held = re.search(r"^(.*)::queue::\[(.*?)\]::unacked$", key)
             if held:
-                self.add(held.group(1), "unacked", value)
+                self.add(held.group(2), "unacked", value)
+                if held.group(1) + "::heartbeat" in self.keys:
+                    self.held[held.group(2)] += len(value)
         self.by_id = collections.defaultdict(list)
         for m in self.messages:
             self.by_id[m.id].append(m)
