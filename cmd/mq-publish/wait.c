@@ -1,7 +1,7 @@
 #include "publish.h"
 
 #define BLOCK_MS 5000 /* longest wait of a command on the server */
-#define LOOK_MS	 1000 /* the longest one while progress is shown */
+#define LOOK_MS	 1000 /* instead, while progress is shown */
 #define PAUSE_MS 1000 /* after a question that the server cannot answer now */
 /* Between two looks at all messages: their results must not expire during the wait for
  * one of them. */
@@ -22,7 +22,7 @@ struct waiting {
 	int64_t until_ms;   /* steady time; -1: no limit */
 	int64_t sweep_ms;   /* next look at all messages, steady time */
 	bool reported_lost;
-	const char *batches; /* names, if progress is shown; else NULL */
+	const char *batches; /* names, while progress is shown; else NULL */
 };
 
 /* The time left, at most `most`; 0: it is over. */
