@@ -101,9 +101,9 @@ headers_allow(struct engine *e, const struct message *m, bool counts_crash,
 	    m->attempts < message_attempts(e->opt, m);
 }
 
-/* Whether the message may start; if not, it is rejected, or pushed.  After a crash, the cleaner counts
- * an attempt for every message that the consumer had claimed, so care is taken with a message that
- * has failed before. */
+/* Whether the message may start; if not, it is rejected, or pushed.  After a crash, the cleaner
+ * counts an attempt for every message that the consumer had claimed, so care is taken with a
+ * message that has failed before. */
 static bool
 admit_message(struct engine *e, struct message *m)
 {

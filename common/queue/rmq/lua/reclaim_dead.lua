@@ -1,8 +1,8 @@
 -- One step of taking a queue from a dead connection.
 --
 -- KEYS q:PLACES known connections=listed unacked heartbeat=lease consumers holders
---      taken=slots listed=queues other-consumers other-unacked | [rejected] [settings] [info] [running] [notify=*]
---      [notified=*]
+--      taken=slots listed=queues other-consumers other-unacked | [rejected] [settings] [info]
+--      [running] [notify=*] [notified=*]
 -- ARGV name connection dry share [attempts] [from] [slots] [host] [limit] [listener]
 --      [told]
 -- NEEDS RPOP LINDEX LSET LREM RPUSH DEL PEXPIRE HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD

@@ -12,8 +12,9 @@
 --         hidden messages that follow; score and id of the walk's last message, or '';
 --         messages that can be received; and with fields, vt, delay, maxsize, totalsent,
 --         totalrecv, created, modified; rejected messages; the pause as PTTL has it; slots
---         that are taken, and all that consumers share, or -1, -1; since when the oldest message can be received, in unix milliseconds, '' if that is
---         unknown; value...}, or the keys of a wrong type
+--         that are taken, and all that consumers share, or -1, -1; since when the oldest
+--         message can be received, in unix milliseconds, '' if that is unknown; value...}, or
+--         the keys of a wrong type
 --
 -- Changes nothing.
 

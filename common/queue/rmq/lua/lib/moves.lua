@@ -35,8 +35,8 @@ local function be_sure(q, to, arrive)
   end
 end
 
--- Clears the time, the first tick and the batches that a message waits for, so that it can be claimed now,
--- or once it has had its turn in line.
+-- Clears the time, the first tick and the batches that a message waits for, so that it can be
+-- claimed now, or once it has had its turn in line.
 local function at_once(q, element, w)
   if w and w.due > now then
     w.due, element = 0, anew(element, 'Mq-Due')
