@@ -107,6 +107,9 @@ def arrivals(e, more):
     for ready in ((), ("1", "2", "3", "4", "5")):
         yield "rmq/claim", keys, [9, 9999, 1, 9, "q", "", "", ""], (
             due, *CONNECTION, *([("LPUSH", READY, *ready)] if ready else ()), *more)
+        yield "rmq/claim", [*keys, "slots", "settings"], [9, 9999, 1, 9, "q", "", "", "", "", "beat"], (
+            due, *CONNECTION, ("HSET", "settings", "slots-shared", 3), ("HSET", "slots", "gone", 2),
+            *([("LPUSH", READY, *ready)] if ready else ()), *more)
 
 
 def upkeep(e, more):
@@ -114,7 +117,7 @@ def upkeep(e, more):
     for where, there in (("ready", ("LPUSH", READY, late)), ("delayed", ("ZADD", DELAYED, 1, member(late)))):
         yield "rmq/census", [*Q, REJECTED], [where, 0, "", "", "T" * 32, "1"], (there, *more)
     for slots, was in ((0, e), (2, e), (2, e.replace(b"{", b'{"Mq-Attempt": ["9"], '))):
-        yield "rmq/reclaim_dead", [*Q, "known", "rmq::connections", "u", "beat", "consumers", "holders", "queues",
+        yield "rmq/reclaim_dead", [*Q, "known", "rmq::connections", "u", "beat", "consumers", "holders", "slots", "queues",
             "other", "others", REJECTED, "settings", "info", "runs"], ["q", "c", "", 999, 3, 0, slots, "", "", "", ""], (
                 ("LPUSH", "u", "old", was), *CONNECTION[:2], *more)
     for place, lists in (("ready", []), ("rejected", [REJECTED]), ("unacked", ["u", "none"])):

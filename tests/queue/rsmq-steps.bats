@@ -310,10 +310,10 @@ sweep() {
 	redis hset h vt 1 delay 2 maxsize 3 totalsent 4 totalrecv 5 created 6 modified 7 >/dev/null
 	redis lpush other x >/dev/null
 	redis zadd z2 1 x >/dev/null
-	assert_equal "$(step rsmq/stats "z h x d z2 paused counters" "9 '' '' done")" \
-		"2 1 $later 0 $later e 1 1 2 3 4 5 6 7 1 -2 $since"
-	assert_equal "$(step rsmq/stats "z h x d z2 paused counters" "1 '' '' done")" \
-		"1 0 $later 2 $later b 1 1 2 3 4 5 6 7 1 -2 $since"
+	assert_equal "$(step rsmq/stats "z h x d z2 paused counters slots" "9 '' '' done")" \
+		"2 1 $later 0 $later e 1 1 2 3 4 5 6 7 1 -2 -1 -1 $since"
+	assert_equal "$(step rsmq/stats "z h x d z2 paused counters slots" "1 '' '' done")" \
+		"1 0 $later 2 $later b 1 1 2 3 4 5 6 7 1 -2 -1 -1 $since"
 	assert_equal "$(step rsmq/stats "z h x d" "9 $later b")" "1 1 $later 0 $later e 1"
 	redis hset held c 1 >/dev/null
 	assert_equal "$(step rsmq/stats "z h x d held" "9 '' ''")" "2 0 $later 0 $later e 1"
@@ -369,8 +369,8 @@ take() {
 }
 
 @test "rsmq-steps: a queue is deleted when nobody consumes it, and its connections are those" {
-	local all="names connections z h x d counters paused rate later watch idle holders settings minutes hours \
-		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 holders2 settings2 minutes2 hours2"
+	local all="names connections z h x d counters paused rate later watch idle holders slots settings minutes hours \
+		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 holders2 slots2 settings2 minutes2 hours2"
 	redis hset h vt 7 >/dev/null
 	put a 1 A
 	put b 99999999999999 B

@@ -76,7 +76,7 @@ in_line() {
 }
 
 @test "upkeep: a connection leaves a queue that it holds nothing of" {
-	local all="unacked consumers holders queues rmq::connections beat info"
+	local all="unacked consumers holders slots watch queues rmq::connections beat info"
 	redis mset consumers 1 beat 1 info 1 >/dev/null
 	redis sadd queues q r >/dev/null
 	redis sadd rmq::connections c >/dev/null
@@ -112,7 +112,7 @@ in_line() {
 # bury SLOTS [SHARE [FROM [DRY [NOTIFY [KEY... LISTENER]]]]]: a step of a cleaner with what
 # connection c has of q; three runs are allowed.
 bury() {
-	step reclaim_dead "$keys rmq::queues rmq::connections u beat consumers holders queues form1 form2 \
+	step reclaim_dead "$keys rmq::queues rmq::connections u beat consumers holders slots queues form1 form2 \
 		${q}rejected settings info runs ${*:6:$(($# > 6 ? $# - 6 : 0))}" \
 		"q c '${4-}' ${2-1000} 3 ${3-0} $1 web1 '' '${5-}' ${7+${!#}}" | tr -cd ' -~'
 }
@@ -246,7 +246,7 @@ held_by_c() {
 }
 
 @test "upkeep: a queue is deleted when nobody uses it, and its connections are those" {
-	local own="$keys ${q}rejected rate counters paused settings watch idle holders minutes hours form1 form2 out in"
+	local own="$keys ${q}rejected rate counters paused settings watch idle holders slots minutes hours form1 form2 out in"
 	local c="beat queues consumers unacked form3 form4"
 	delete() {
 		step delete "${NAMES-rmq::queues} rmq::connections $own $c" "q $1 c"
@@ -355,19 +355,19 @@ held_by_c() {
 	redis lpush u2 a b >/dev/null
 	assert_equal "$(step count_claimable "$keys u1 u2")" 8
 	# Of what comes at a time, the first; and what is in line.
-	assert_equal "$(stats)" "1 2 0 6 1 0 -2 0 3   1"
+	assert_equal "$(stats)" "1 2 0 6 1 0 -1 -1 -2 0 3   1"
 	redis zrem "${q}delayed" past now later >/dev/null
-	assert_equal "$(stats)" "1 2 0 3 1 0 -2 0 3"
+	assert_equal "$(stats)" "1 2 0 3 1 0 -1 -1 -2 0 3"
 }
 
 # stats [READY] [PRIORITY]
 stats() {
-	step stats "${1-${q}ready} rejected counters ${2-${q}priority} ${q}delayed ${q}clock paused" published
+	step stats "${1-${q}ready} rejected counters ${2-${q}priority} ${q}delayed ${q}clock paused slots" published
 }
 
 # Since when the oldest of a set has been there.
 since() {
-	stats none "$1" | cut -d' ' -f11
+	stats none "$1" | cut -d' ' -f13
 }
 
 @test "upkeep: the oldest of a list by its header, of a set by its time" {
@@ -377,9 +377,9 @@ since() {
 		redis.call("LPUSH", "four", "\255\0\190\190J" .. string.rep("x", 65531) .. "\n")' 0 >/dev/null
 	redis lpop two >/dev/null
 	redis set "${q}clock" 1 >/dev/null
-	assert_equal "$(stats one | tr -cd ' -~')" "1 0 0 0 0 0 -2 0 1"
-	assert_equal "$(stats two | tr -cd ' -~')" '1 0 0 0 0 0 -2 0 1 .J{"A":["1"]}'
-	assert_equal "$(stats four | tr -cd ' -~')" "1 0 0 0 0 0 -2 0 1"
+	assert_equal "$(stats one | tr -cd ' -~')" "1 0 0 0 0 0 -1 -1 -2 0 1"
+	assert_equal "$(stats two | tr -cd ' -~')" '1 0 0 0 0 0 -1 -1 -2 0 1 .J{"A":["1"]}'
+	assert_equal "$(stats four | tr -cd ' -~')" "1 0 0 0 0 0 -1 -1 -2 0 1"
 	[ "$(stats three | wc -c)" -gt 65530 ]
 	redis zadd set 3 n0000000000007000000001000000000x 3 n0000000000009000000001000000000x \
 		5 n0000000000008000000001000000000x >/dev/null
