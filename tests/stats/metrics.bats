@@ -239,7 +239,7 @@ mq_run_duration_seconds_count{queue="jobs"} 20'
 	assert_equal "$(sed -n 's/^# TYPE //p' <<<"$output")" \
 		"$(printf '%s gauge\n' rmq_ready rmq_rejected rmq_connection \
 			rmq_consumer rmq_unacked mq_dead_consumers mq_delayed \
-			mq_oldest_age_seconds mq_paused
+			mq_oldest_age_seconds mq_paused mq_slots_taken mq_slots_shared
 		printf '%s counter\n' mq_published_total mq_attempts_total \
 			mq_done_total mq_failed_total mq_expired_total \
 			mq_retried_total mq_crashed_total mq_lease_lost_total
