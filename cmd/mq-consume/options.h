@@ -113,8 +113,9 @@ bool rules_take(const struct options *, int queue, struct mq_setting_texts *);
 /* How many commands may run at once: the slots of the queue with the most.  If a queue has
  * fewer, *differ becomes true; differ may be NULL. */
 int rules_slots(const struct options *, bool *differ);
-/* Whether consumers of a queue share a rate, or slots. */
-bool rules_share_rate(const struct options *);
+/* Whether consumers of a queue share slots. */
 bool rules_share_slots(const struct options *);
+/* Whether they share slots or a rate: what one claims ahead, another may not claim. */
+bool rules_share(const struct options *);
 
 #endif

@@ -128,12 +128,13 @@ rules_share_slots(const struct options *opt)
 }
 
 bool
-rules_share_rate(const struct options *opt)
+rules_share(const struct options *opt)
 {
 	int i;
 
 	for (i = 0; i < opt->queue_count; i++)
-		if (rules_of(opt, i)->rate.per_s > 0)
+		if (rules_of(opt, i)->rate.per_s > 0 ||
+		    rules_of(opt, i)->slots_shared > 0)
 			return true;
 	return false;
 }

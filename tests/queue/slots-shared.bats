@@ -91,6 +91,20 @@ run_is() {
 	assert_equal "$(most)" 2
 }
 
+@test "slots-shared: a slot is for a message that runs, not for one that is claimed ahead" {
+	rm "$T/hold"
+	start_mq mq-consume q -- "$T/work"
+	other q
+	# So short that many would be claimed ahead.
+	seq 100 200 | run_mq 0 mq-publish -l q
+	eventually 20 held_is q "0 0 0 0"
+	touch "$T/hold"
+	: >"$T/log"
+	run_mq 0 mq-publish q 1 2 3 4
+	eventually 10 has_begun 2
+	eventually 10 run_is "2 of 2"
+}
+
 @test "slots-shared: nothing is claimed ahead, batches and streams count messages" {
 	run_mq 0 mq-publish q 1 2 3 4 5
 	start_mq mq-consume -j 1 --prefetch 10 q -- "$T/work"

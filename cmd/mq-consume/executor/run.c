@@ -31,7 +31,7 @@ slots_ahead(const struct executor *x, bool careful)
 		return 0;
 	if (x->opt->prefetch >= 0)
 		return x->opt->prefetch;
-	if (x->run_s == 0 || rules_share_rate(x->opt))
+	if (x->run_s == 0 || rules_share(x->opt))
 		return 0;
 	runs = x->limit * AHEAD_S / x->run_s;
 	return (int)MIN(runs, most) * x->batch;

@@ -602,7 +602,7 @@ window_of(const struct slot *s)
 
 	if (opt->window > 0)
 		return opt->window;
-	if (s->worker.message_s == 0 || rules_share_rate(opt) ||
+	if (s->worker.message_s == 0 || rules_share(opt) ||
 	    opt->rest_max_ms > 0 || s->bytes >= AHEAD_BYTES)
 		return 1;
 	return (int)MAX(1, MIN(AHEAD_S / s->worker.message_s, most));
