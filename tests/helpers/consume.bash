@@ -14,6 +14,10 @@
 #   calls [COMMANDS]       how often the server was asked for these, a regular
 #                          expression, by scripts, too
 #   at_rest                two seconds of the consumer's, which cost it hardly anything
+#   work_on_hold           makes $T/work, a script that notes in $T/log when a message begins and
+#                          ends, ends as $T/status.PAYLOAD says, and not before $T/go.PAYLOAD
+#                          is there, or $T/hold is gone
+#   begun                  how many of its messages have begun;  has_begun N
 #   peak                   the most memory that it ever had, in KiB
 #   with_sanitizer         who has memory of its own
 #   proc_state PID LETTER  whether it is in that state
@@ -131,4 +135,25 @@ far_answers() {
 far_stop() {
 	far shutdown nosave >/dev/null 2>&1 || true
 	rm -rf "$FAR"
+}
+
+work_on_hold() {
+	: >"$T/log"
+	# Tells when a message begins and ends, and waits for its end to be allowed.
+	script work <<-'S'
+		read -r p
+		echo "$p begins" >>"$T/log"
+		while [ -e "$T/hold" ] && [ ! -e "$T/go.$p" ]; do sleep 0.02; done
+		echo "$p ends" >>"$T/log"
+		exit "$(cat "$T/status.$p" 2>/dev/null || echo 0)"
+	S
+	touch "$T/hold"
+}
+
+begun() {
+	grep -c begins "$T/log" || true
+}
+
+has_begun() {
+	[ "$(begun)" = "$1" ]
 }

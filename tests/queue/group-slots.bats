@@ -7,26 +7,9 @@ load ../helpers/consume
 
 setup() {
 	common_setup
-	: >"$T/log"
-	# Tells when a message begins and ends, and waits for its end to be allowed.
-	script work <<-'S'
-		read -r p
-		echo "$p begins" >>"$T/log"
-		while [ -e "$T/hold" ] && [ ! -e "$T/go.$p" ]; do sleep 0.02; done
-		echo "$p ends" >>"$T/log"
-		exit "$(cat "$T/status.$p" 2>/dev/null || echo 0)"
-	S
-	touch "$T/hold"
+	work_on_hold
 	run_mq 0 mq-publish --new q x
 	run_mq 0 mq-purge --force --ready q
-}
-
-begun() {
-	grep -c begins "$T/log" || true
-}
-
-has_begun() {
-	[ "$(begun)" = "$1" ]
 }
 
 @test "group-slots: N at a time over all consumers, in the order of publishing" {

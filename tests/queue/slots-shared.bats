@@ -9,16 +9,7 @@ load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup() {
 	common_setup
-	: >"$T/log"
-	# Tells when a message begins and ends, and waits for its end to be allowed.
-	script work <<-'S'
-		read -r p
-		echo "$p begins" >>"$T/log"
-		while [ -e "$T/hold" ] && [ ! -e "$T/go.$p" ]; do sleep 0.02; done
-		echo "$p ends" >>"$T/log"
-		exit "$(cat "$T/status.$p" 2>/dev/null || echo 0)"
-	S
-	touch "$T/hold"
+	work_on_hold
 	run_mq 0 mq-set --new q slots-shared=2
 	others=()
 }
@@ -33,14 +24,6 @@ other() {
 	"$BUILD/mq-consume" "$@" -- "$T/work" 2>>"$T/err.others" 3>&- &
 	other=$!
 	others+=("$other")
-}
-
-begun() {
-	grep -c begins "$T/log" || true
-}
-
-has_begun() {
-	[ "$(begun)" = "$1" ]
 }
 
 # The most that ran at once, by their own log.

@@ -99,3 +99,18 @@ local function role(w, took, full, left, free)
   end
   return WATCH
 end
+
+-- The reply of a claim that takes nothing: a claim of none, or of a queue that is paused for
+-- `pause` milliseconds (-1: until resumed; -2: is not).
+local function claim_none(waits, share, pause, left, tick)
+  local part = pause == -2 and 0 or 1
+  if share then
+    note_share(share, 0)
+  end
+  if max ~= '0' then
+    part = part + role(waits, 0, false)
+  elseif share and pause == -2 then
+    role(waits, 0, true, left, share.free)
+  end
+  return { pause == -2 and -1 or pause, part, now, tick }
+end

@@ -50,16 +50,9 @@ end
 if max ~= '0' or share then
   call('ZREM', q.delayed, '')
 end
-if share and (max == '0' or pause ~= -2) then
-  note_share(share, 0)
-end
-if max == '0' then
-  if share and pause == -2 then
-    role(waits, 0, true, left_behind, share.free)
-  end
-  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, clock(q) }
-elseif pause ~= -2 then
-  return { pause, 1 + role(waits, 0, false), now, clock(q) }
+local tick = clock(q)
+if max == '0' or pause ~= -2 then
+  return claim_none(waits, share, pause, left_behind, tick)
 end
 
 local SMALL = 512
@@ -76,7 +69,6 @@ if share then
 end
 
 local sorted = call('EXISTS', q.priority) == 1
-local tick = clock(q)
 local reply = { -1, 0, now, tick }
 
 -- When the first message that waits for a time is due.

@@ -33,16 +33,8 @@ end
 if max ~= '0' or share then
   call('ZREM', q.z, '\0')
 end
-if share and (max == '0' or pause ~= -2) then
-  note_share(share, 0)
-end
-if max == '0' then
-  if share and pause == -2 then
-    role(waits, 0, true, left_behind, share.free)
-  end
-  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, 0 }
-elseif pause ~= -2 then
-  return { pause, 1 + role(waits, 0, false), now, 0 }
+if max == '0' or pause ~= -2 then
+  return claim_none(waits, share, pause, left_behind, 0)
 end
 promote(q, later)
 
