@@ -214,7 +214,8 @@ _mq_add_argument() {
 	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
 	--retry-on) _mq_add_words err ;;
-	--output) _mq_add_words live lines runs ;;
+	--output) [[ $tool == mq-stats ]] || _mq_add_words live lines runs ;;
+	--output-keep) _mq_add_words 64K 1M 64K:7d ;;
 	--check)
 		_mq_nospace
 		word=${cur##*,}

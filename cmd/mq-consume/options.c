@@ -78,6 +78,33 @@ read_output(void *into, const struct mq_given *given)
 	o->output = (enum output_form)i;
 }
 
+#define KEEP_MIN    ((size_t)4 << 10)
+#define KEEP_MAX    ((size_t)16 << 20)
+#define KEEP_MS	    INT64_C(86400000)
+#define KEEP_MS_MAX (30 * KEEP_MS)
+
+static void
+read_output_keep(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+	const char *name = given->name, *arg = given->arg;
+	size_t digits = strspn(arg, "0123456789"), unit = 1;
+	const char *rest = arg + digits;
+	long long n = mq_number(arg, digits, KEEP_MAX + 1);
+
+	if (*rest == 'K' || *rest == 'M')
+		unit = *rest++ == 'K' ? 1 << 10 : 1 << 20;
+	forbid(digits == 0 || (*rest != '\0' && *rest != ':'),
+	    "%s: %s: not of the form SIZE[:DUR], as in 64K:1d", name, arg);
+	o->output_keep = (size_t)n * unit;
+	forbid(o->output_keep < KEEP_MIN || o->output_keep > KEEP_MAX,
+	    "%s: %s: SIZE must be from 4K to 16M", name, arg);
+	o->output_keep_ms =
+	    *rest == ':' ? mq_option_duration(name, rest + 1) : KEEP_MS;
+	forbid(o->output_keep_ms < 1000 || o->output_keep_ms > KEEP_MS_MAX,
+	    "%s: %s: DUR must be from 1s to 30d", name, arg);
+}
+
 static const struct mq_option runs[] = {
     {'j', "--slots", "N", "+run up to N messages at once (1)",
 	MQ_INT(struct options, given.slots, 1, MQ_SLOTS_MAX)},
@@ -135,6 +162,10 @@ static const struct mq_option runs[] = {
 	"of runs at a time: live, lines with the id, or whole\n"
 	"runs (live)",
 	.take = read_output},
+    {0, "--output-keep", "SIZE[:DUR]",
+	"keep the last SIZE of a run's output at the\n"
+	"server, for DUR (1d): mq-stats --id ID --output",
+	.take = read_output_keep},
     {0, "--keep", "DUR", "what became of a message can be read so long",
 	MQ_DURATION(struct options, given.keep_ms, 0)},
     {0, "--work-dir", "DIR", "run each message in its own DIR/ID",
@@ -269,6 +300,7 @@ command_option(const struct options *o)
 	    {"--rest", o->rest_max_ms > 0},
 	    {"-I", o->replace != NULL},
 	    {"--output", o->output != OUTPUT_LIVE},
+	    {"--output-keep", o->output_keep > 0},
 	};
 	size_t i;
 
@@ -305,6 +337,8 @@ check_options(struct options *o)
 	forbid(o->stream && o->output == OUTPUT_RUNS,
 	    "--output=runs cannot be used with --stream; use "
 	    "--output=lines");
+	forbid(o->stream && o->output_keep > 0,
+	    "--output-keep cannot be used with --stream");
 	forbid(many && o->work_dir != NULL,
 	    "--work-dir cannot be used with --batch or --stream");
 	forbid(o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE,
@@ -361,7 +395,9 @@ read_options(
 	}
 	mq_option_target(shared, o->given.push);
 	mq_option_target(shared, o->given.notify);
-	mq_option_rights(shared, MQ_CONSUMES, argv + optind, count - optind);
+	mq_option_rights(shared,
+	    MQ_CONSUMES | (o->output_keep > 0 ? MQ_KEEPS_OUTPUT : 0),
+	    argv + optind, count - optind);
 	check_options(o);
 	forbid(optind == count, "no queue given (try --help)");
 	o->queue_count = count - optind;

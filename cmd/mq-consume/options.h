@@ -69,6 +69,8 @@ struct options {
 	const char *log_dir, *work_dir; /* NULL: none */
 	const char *joblog;		/* NULL: none */
 	enum output_form output;
+	size_t output_keep; /* bytes; 0: output is not kept */
+	int64_t output_keep_ms;
 	const char *tag;
 	bool quiet, verbose;
 };

@@ -199,7 +199,8 @@ show_subject(
 			mq_say("no script is running");
 		return m->runs.count > 0 && known;
 	case SUBJECT_ONE:
-		return one_print(c, o, m);
+		return o->output && !o->requested ? output_print(c, o, m) :
+						    one_print(c, o, m);
 	case SUBJECT_BATCH:
 		return find_queues(c, 0, m) && print_batch(c, o);
 	case SUBJECT_HTML:

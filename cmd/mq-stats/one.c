@@ -407,14 +407,19 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 	struct found f = {.filter = &o->list.filter, .model = m};
 	bool known = find_message(c, &f);
 	bool found = f.exists || f.ended_in != NULL;
+	json_t *json;
 
 	if (f.item.element != NULL && f.item.follows)
 		find_awaited(c, &f);
 	if (!known)
 		(void)model_report_missing(m);
-	if (found && o->format == FORMAT_JSON)
-		output_json_line(found_json(&f, o->payloads || !o->requested));
-	else if (found)
+	if (found && o->format == FORMAT_JSON) {
+		json = found_json(&f, o->payloads || !o->requested);
+		if (o->output)
+			mq_json_set(
+			    json, "output", output_member(c, m, f.filter->id));
+		output_json_line(json);
+	} else if (found)
 		print_text(&f);
 	else if (known && !o->shared.quiet)
 		mq_say("%s: no such message", f.filter->id);

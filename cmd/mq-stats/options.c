@@ -124,6 +124,10 @@ static const struct mq_option subjects[] = {
     {0, "--id", "ID", "+one message, wherever it is, and its history",
 	.take = mq_filter_take,
 	.at = offsetof(struct stats_options, list.filter)},
+    {0, "--output", NULL, "the kept output of --id; with --http, on its page",
+	MQ_FLAG(struct stats_options, output)},
+    {0, "--follow", NULL, "and what follows, until the end of the run",
+	MQ_FLAG(struct stats_options, follow)},
     {0, "--batch", "NAME", "how many of a batch of a queue have ended, and how",
 	.take = mq_filter_take, .which = 1,
 	.at = offsetof(struct stats_options, list.filter)},
@@ -191,6 +195,9 @@ check_needs(const struct stats_options *o, const char *framing)
 	    {o->refresh > 0, http || s == SUBJECT_HTML, "--refresh",
 		"--html or --http"},
 	    {o->payloads, http, "--payloads", "--http"},
+	    {o->output, http || s == SUBJECT_ONE, "--output", "--id or --http"},
+	    {o->follow, o->output && s == SUBJECT_ONE, "--follow",
+		"--id and --output"},
 	    {o->hosts.n > 0, http, "--host", "--http"},
 	    {of_one || s == SUBJECT_BATCH, o->count == 1, o->subject_name,
 		"one queue (try --help)"},
@@ -217,6 +224,7 @@ check_options(const struct stats_options *o)
 	    o->connections && of_machine && !json, "--connections", format);
 	check_needs(o, framing);
 	forbid_both(json && framing != NULL, format, framing);
+	forbid_both(json && o->output, "--output", format);
 	if (subject == NULL)
 		return;
 	forbid_both(of_machine &&
@@ -242,7 +250,8 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	    .list.offset = -1};
 	mq_option_read(&o->shared, tables, argc, argv);
 	mq_option_rights(&o->shared,
-	    MQ_LOOKS | (o->subject == SUBJECT_SERVER ? MQ_DESCRIBES : 0),
+	    MQ_LOOKS | (o->subject == SUBJECT_SERVER ? MQ_DESCRIBES : 0) |
+		(o->output ? MQ_READS_OUTPUT : 0),
 	    argv + optind, argc - optind);
 	o->queues = argv + optind;
 	o->count = argc - optind;

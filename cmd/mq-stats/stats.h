@@ -346,9 +346,11 @@ struct stats_options {
 	const char *checks;  /* for --check */
 	long refresh;	     /* seconds, of --html and --http; 0: none */
 	bool payloads;	     /* show payloads, with --http */
-	bool requested;	     /* a request of --http chose the subject */
-	bool again;	     /* a page asks that has the past already */
-	int port;	     /* for --http; 0: any; -1: stdin */
+	bool output;	/* the kept output of --id, or on pages of --http */
+	bool follow;	/* until its run is over */
+	bool requested; /* a request of --http chose the subject */
+	bool again;	/* a page asks that has the past already */
+	int port;	/* for --http; 0: any; -1: stdin */
 	struct mq_names hosts; /* hosts that requests may name */
 	char *name;	       /* end of the request's path, own */
 	char *only;	       /* name, if queues points here */
@@ -482,6 +484,13 @@ int rejected_one(struct collector *, const char *queue, struct model *);
  * exist. */
 bool one_print(
     struct collector *, const struct stats_options *, struct model *);
+
+/* Prints the kept output of the message of --id, and with --follow what comes until the end of its
+ * run; false: there is none, or its consumer is gone.  Collects the model itself. */
+bool output_print(
+    struct collector *, const struct stats_options *, struct model *);
+/* Returns the last 4 KiB of kept output, escaped; NULL: there is none. */
+json_t *output_member(struct collector *, const struct model *, const char *id);
 
 /* Fill tables of the model's rejected messages: groups of reasons for each queue,
  * and the newest messages. */

@@ -110,4 +110,33 @@ enum mq_call mq_ending_ask(struct mq_redis *, const struct mq_layout *,
     const char *queue, const char *id, int64_t block_ms, bool *ended,
     struct mq_ending *ending);
 
+/* --- kept output ----------------------------------------------------------- */
+
+/* Parts of the kept output of a message, in their order: "1" and "2", bytes of standard output and
+ * standard error; "run", of a run that begins; "gap", the number of bytes that were left out; "end",
+ * how the run has ended. */
+struct mq_output {
+	struct mq_output_part {
+		const char *name, *bytes;
+		size_t n;
+	} * parts;
+	int count;
+	redisReply *reply; /* the module's */
+	char last[48];	   /* id of the last entry read; empty: none */
+};
+void mq_output_free(struct mq_output *);
+
+/* Finds the queue of which a message has kept output, that which lives longest; NULL: none has. */
+int mq_output_find(struct mq_redis *, const struct mq_layout *,
+    const struct mq_stats *, const char *id, const char **queue);
+/* Reads the next entries behind o->last, waiting up to block_ms (0: not at all); count 0: none. */
+int mq_output_read(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const char *id, int64_t block_ms, struct mq_output *);
+/* Reads the last 64 entries. */
+int mq_output_last(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const char *id, struct mq_output *);
+/* Whether the consumer with this connection has a lease. */
+int mq_output_alive(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const char *connection, bool *alive);
+
 #endif

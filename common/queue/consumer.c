@@ -449,6 +449,31 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 }
 
 void
+mq_consumer_keep_output(struct mq_consumer *k, const char *queue,
+    const char *id, const char *first, const struct mq_part *parts, int n,
+    int64_t keep_ms, mq_answer_fn *fn, void *arg)
+{
+	struct mq_command add = mq_redis_command(k->redis);
+	struct mq_command expire = mq_redis_command(k->redis);
+	int i;
+
+	mq_command_plain(&add, "XADD");
+	mq_extra_output(k->layout->extra, &add, queue, id);
+	if (*first != '\0')
+		mq_command_add(&add, "MINID = %s", first);
+	mq_command_str(&add, "*");
+	for (i = 0; i < n; i++)
+		mq_command_arg(&add, parts[i].p, parts[i].n);
+	mq_command_plain(&expire, "PEXPIRE");
+	mq_extra_output(k->layout->extra, &expire, queue, id);
+	mq_command_int(&expire, keep_ms);
+	/* The node of a cluster may be away. */
+	add.optional = expire.optional = true;
+	mq_consumer_ask(k, &add, receive_answer, fn, arg);
+	mq_redis_post(k->redis, &expire, NULL, NULL);
+}
+
+void
 mq_consumer_ask_policy(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_redis_command(k->redis);

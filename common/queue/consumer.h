@@ -177,6 +177,12 @@ void mq_consumer_count(struct mq_consumer *, const char *queue,
 void mq_consumer_tell_running(
     struct mq_consumer *, const struct mq_buf *text, mq_answer_fn *, void *arg);
 
+/* Adds an entry to the kept output of a message: n parts, names and values in turn.  first: the id of
+ * the oldest entry that stays; empty: all stay.  The answer's text is the id of the new entry. */
+void mq_consumer_keep_output(struct mq_consumer *, const char *queue,
+    const char *id, const char *first, const struct mq_part *, int n,
+    int64_t keep_ms, mq_answer_fn *fn, void *arg);
+
 /* Looks for a request to end a run of this queue: see mq_stop_read(). */
 void mq_consumer_look_for_stop(
     struct mq_consumer *, int queue, mq_answer_fn *fn, void *arg);

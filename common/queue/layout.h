@@ -87,6 +87,9 @@ void mq_extra_count(const struct mq_extra_keys *, struct mq_command *,
  * Reads queue, id, attempt and connection of the run. */
 void mq_extra_stop(const struct mq_extra_keys *, struct mq_command *,
     const struct mq_run *, enum mq_stop, int64_t ms);
+/* Adds the key with the kept output of a message. */
+void mq_extra_output(const struct mq_extra_keys *, struct mq_command *,
+    const char *queue, const char *id);
 /* Adds the key with a publisher's marks. */
 void mq_extra_marks(const struct mq_extra_keys *, struct mq_command *,
     const char *queue, const char *publisher);

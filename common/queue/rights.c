@@ -83,6 +83,9 @@ static const struct {
     {"+zrevrangebyscore", "CLKRD", ""},
     {"+zscore", "CLRD", "CJVLKRD"},
     {"+wait", "W", "W"},
+    {"+xadd", "k", "k"},
+    {"+xread", "o", "o"},
+    {"+xrevrange", "o", "o"},
     /* Transfers from one node to another; see rmq.h. */
     {"+del", "RM", ""},
     {"+exists", "PZTM", ""},
@@ -148,7 +151,7 @@ add_rule(struct mq_buf *out, const char *rule)
 static bool
 is_for(const char *letter, unsigned tool)
 {
-	static const char letters[] = "PCLKRDZWEJMSATHONVFBYQUIGX";
+	static const char letters[] = "PCLKRDZWEJMSATHONVFBYQUIGXko";
 	unsigned elsewhere =
 	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
 	unsigned tools = 0;

@@ -22,18 +22,20 @@ enum {
 	MQ_ATTACHES = 1 << 12,	  /* A: files to published messages */
 	MQ_SETS = 1 << 13,	  /* T */
 	/* Options, whose rights a tool without them does not need. */
-	MQ_HOLDS = 1 << 14,	 /* H: publishes with keys or groups */
-	MQ_AWAITS = 1 << 15,	 /* O: the end of published messages */
-	MQ_TICKS = 1 << 16,	 /* N: sets a queue's clock */
-	MQ_SETTLES = 1 << 17,	 /* V: by receipt */
-	MQ_PAUSES_ALL = 1 << 18, /* F: without naming a queue */
-	MQ_CLONES = 1 << 19,	 /* B: returns copies */
-	MQ_DESCRIBES = 1 << 20,	 /* Y: the server */
-	MQ_DELETES = 1 << 21,	 /* Q: purges queues, too */
-	MQ_RESUMES = 1 << 22,	 /* U: ends pauses */
-	MQ_CREATES = 1 << 23,	 /* I: a queue that it sets */
-	MQ_TARGETS = 1 << 24,	 /* G: only puts messages there */
-	MQ_STOPS = 1 << 25	 /* X: ends runs */
+	MQ_HOLDS = 1 << 14,	   /* H: publishes with keys or groups */
+	MQ_AWAITS = 1 << 15,	   /* O: the end of published messages */
+	MQ_TICKS = 1 << 16,	   /* N: sets a queue's clock */
+	MQ_SETTLES = 1 << 17,	   /* V: by receipt */
+	MQ_PAUSES_ALL = 1 << 18,   /* F: without naming a queue */
+	MQ_CLONES = 1 << 19,	   /* B: returns copies */
+	MQ_DESCRIBES = 1 << 20,	   /* Y: the server */
+	MQ_DELETES = 1 << 21,	   /* Q: purges queues, too */
+	MQ_RESUMES = 1 << 22,	   /* U: ends pauses */
+	MQ_CREATES = 1 << 23,	   /* I: a queue that it sets */
+	MQ_TARGETS = 1 << 24,	   /* G: only puts messages there */
+	MQ_STOPS = 1 << 25,	   /* X: ends runs */
+	MQ_KEEPS_OUTPUT = 1 << 26, /* k: of runs */
+	MQ_READS_OUTPUT = 1 << 27  /* o: what is kept of it */
 };
 
 /* A pattern of keys or of channels; rights.c has the commands.  Before a channel stands

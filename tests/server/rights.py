@@ -94,6 +94,7 @@ consume strict,grace * 0,1 --strict --grace 1s -n 1 q -- true
 consume rq,work-dir,log-dir,joblog,output * 0,1 --rq --work-dir @T --log-dir @T --joblog @T/jobs --output lines -n 1 q -- echo x
 consume tag,no-clean,lines,verbose * 0 --tag x --no-clean -l -v -n 1 q
 consume keep rmq 0 --keep 1h -n 1 q -- true
+consume output-keep * 0 --output-keep 4K -n 1 q -- echo x
 consume existing * 1 --existing none
 consume new * 0,1 --new --drain d
 consume at-most-once * 0 --at-most-once -n 2 q
@@ -140,6 +141,8 @@ stats http * 0 --http <GET /message/@id HTTP/1.0\r\n\r\n
 stats running * 0,1 --running
 stats server * 0,64 --server
 stats id * 0 --id @id
+stats output,follow * 0 --id @rejected --output --follow
+stats output * 0 --http --output <GET /message/@rejected HTTP/1.0\r\n\r\n
 stats id * 1 --id @none q
 stats batch rmq 0 --batch b m
 stats list * 0 --list ready q
@@ -334,7 +337,7 @@ def world():
         does("publish", *options, "q")
     w["dead"] = dead()
     does("publish", "q")
-    does("consume", "-q", "-n", "1", "--no-clean", "q", "--", "sh", "-c", "exit 1", statuses=(0, 1))
+    does("consume", "-q", "-n", "1", "--no-clean", "--output-keep", "4K", "q", "--", "sh", "-c", "echo x; exit 1", statuses=(0, 1))
     rejected = does("stats", "--list", "rejected", "--jsonl", "q")
     w["rejected"] = re.search('"id":"([^"]*)"', rejected).group(1)
     does("publish", "q")

@@ -587,6 +587,28 @@ jobs_drain(struct jobs *r)
 
 RECORDS(jobs_transfer, (struct jobs * r), "transfer")
 
+struct kept *
+kept_new(const struct options *opt, struct mq_consumer *k, const char *host)
+{
+	(void)opt;
+	(void)k;
+	(void)host;
+	return NULL;
+}
+
+void
+kept_tick(struct kept *k, bool up)
+{
+	(void)k;
+	(void)up;
+}
+
+void
+kept_free(struct kept *k)
+{
+	(void)k;
+}
+
 void
 service_report(struct service *s, bool up, int running, struct mq_counts counts)
 {

@@ -53,6 +53,8 @@ make_modules(struct engine *e, struct mq_worker_setup *setup)
 	e->session = session_new(
 	    e->loop, opt, e->hand, e->facts, e->server, &e->children, &e->ids);
 	e->consumer = session_consumer(e->session);
+	if (opt->output_keep > 0)
+		e->process.kept = kept_new(opt, e->consumer, e->process.host);
 	e->inbox = inbox_new(e->loop, opt, e->hand, e->facts, e->consumer);
 	e->duplicates = duplicates_new(e->loop, opt, e->facts, e->consumer,
 	    e->server, &e->children, &e->ids, e->process.host);
@@ -79,6 +81,8 @@ free_modules(struct engine *e)
 	outbox_free(e->outbox);
 	executor_free(e->executor);
 	process_end(&e->process);
+	if (e->process.kept != NULL)
+		kept_free(e->process.kept);
 	facts_free(e->facts);
 	hand_free(e->hand);
 	free(e->room);

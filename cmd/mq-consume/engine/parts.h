@@ -7,6 +7,7 @@
 #include "base/timer.h"
 #include "mq-consume/duplicates.h"
 #include "mq-consume/jobs.h"
+#include "mq-consume/kept.h"
 #include "mq-consume/executor/executor.h"
 #include "mq-consume/inbox.h"
 #include "mq-consume/outbox/outbox.h"

@@ -322,6 +322,8 @@ tick(struct engine *e)
 	int i;
 
 	report_service(e);
+	if (e->process.kept != NULL)
+		kept_tick(e->process.kept, session_is_up(e->session));
 	if (!session_is_up(e->session) || e->ending)
 		return;
 	holdings_count(e, renewing);

@@ -324,7 +324,7 @@ slot_close_output(struct slot *s)
 		    s->timed_out ? "timed out, " : "", end,
 		    mq_clock_s(CLOCK_MONOTONIC) - s->born);
 	}
-	errors = run_output_close(s->run.output, how);
+	errors = run_output_close(s->run.output, s->status, how);
 	s->run.output = NULL;
 	return errors;
 }

@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include "base/text.h"
+#include "mq-consume/kept.h"
 
 /* --- target -------------------------------------------------------------- */
 
@@ -231,6 +232,7 @@ struct run_output {
 	char what[32];		    /* follows the label in the log */
 	struct mq_buf begun;	    /* not live: a line that has no end yet */
 	struct piece *kept;	    /* runs: the lines so far; NULL: none */
+	struct kept_run *remote;    /* --output-keep; NULL: none, or over */
 	int fd;			    /* -1: no writer is left */
 	bool lingers;		    /* the run is over */
 	bool waits;		    /* for the target to be ready */
@@ -427,6 +429,7 @@ copy_once(struct run_output *r)
 		target_put(r->target, p, (size_t)n);
 	else
 		gather(r, p, (size_t)n);
+	kept_take(r->remote, r->second != NULL ? 2 : 1, p, (size_t)n);
 	r->len += (size_t)n;
 	if (r->len > OUTPUT_TAIL) {
 		memmove(r->tail, r->tail + r->len - OUTPUT_TAIL, OUTPUT_TAIL);
@@ -435,8 +438,7 @@ copy_once(struct run_output *r)
 	return GOT_BYTES;
 }
 
-/* Copies the output in the pipe, in at most this many reads; waits: only while the target is
- * ready. */
+/* Copies output in at most this many reads; waits: only while the target is ready. */
 static enum got
 copy_most(struct run_output *r, int reads, bool waits)
 {
@@ -526,13 +528,13 @@ open_pipe(struct process *p, struct target *target, int *end)
 struct run_output *
 run_output_open(struct process *p, int log, int ends[2])
 {
+	struct target *t = p->logs != NULL ? &p->logs[log] : &p->errors;
 	struct run_output *r;
 
 	ends[0] = ends[1] = -1;
-	r = open_pipe(
-	    p, p->logs != NULL ? &p->logs[log] : &p->errors, &ends[0]);
-	if (r != NULL && p->apart) {
-		r->second = open_pipe(p, &p->standard, &ends[1]);
+	r = open_pipe(p, t, &ends[0]);
+	if (r != NULL && (p->apart || p->kept != NULL)) {
+		r->second = open_pipe(p, p->apart ? &p->standard : t, &ends[1]);
 		if (r->second != NULL)
 			return r;
 		free_output(r);
@@ -564,6 +566,9 @@ run_output_label(
 		    r->what, sizeof(r->what), " attempt %ld", m->attempts + 1);
 	if (r->second != NULL)
 		strlcpy(r->second->label, r->label, sizeof(r->second->label));
+	if (r->process->kept != NULL)
+		r->remote = r->second->remote =
+		    kept_begin(r->process->kept, m, worker);
 	write_note(r, r->process->command.line);
 }
 
@@ -620,6 +625,7 @@ close_output(struct run_output *r)
 	struct run_output *first = TAILQ_FIRST(&p->outputs);
 
 	end_form(r);
+	r->remote = NULL;
 	if (r->fd == -1) {
 		free_output(r);
 		return;
@@ -638,10 +644,11 @@ close_output(struct run_output *r)
 }
 
 const char *
-run_output_close(struct run_output *r, const char *how)
+run_output_close(struct run_output *r, int status, const char *how)
 {
 	const char *text = run_output_so_far(r);
 
+	kept_end(r->remote, status);
 	write_note(r, how);
 	if (r->second != NULL)
 		close_output(r->second);
@@ -728,7 +735,8 @@ outputs_init(struct process *p)
 	TAILQ_INIT(&p->outputs);
 	target_init(&p->errors, p, STDERR_FILENO, NULL);
 	/* If both are the same file, pipe or terminal, one target keeps their order. */
-	p->apart = !is_live(p) && p->opt->log_dir == NULL &&
+	p->apart = (!is_live(p) || p->opt->output_keep > 0) &&
+	    p->opt->log_dir == NULL &&
 	    (fstat(STDOUT_FILENO, &out) == -1 ||
 		fstat(STDERR_FILENO, &err) == -1 || out.st_dev != err.st_dev ||
 		out.st_ino != err.st_ino);

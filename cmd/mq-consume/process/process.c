@@ -587,7 +587,7 @@ process_start(struct process *p, const struct run_info *info, int input,
 		close_if_open(run->verbs);
 		close_if_open(run->failure);
 		if (run->output != NULL)
-			(void)run_output_close(run->output, "");
+			(void)run_output_close(run->output, 0, "");
 		run->pid = 0;
 	}
 	free(*dir);

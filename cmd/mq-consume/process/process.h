@@ -31,6 +31,7 @@ struct run_info {
  * runs wait in memory.  If 1 MiB waits, no more runs start with --output=lines or runs; with
  * live, later bytes are lost. */
 
+struct kept;	   /* see kept.h */
 struct piece;	   /* bytes that wait for a target */
 struct run_output; /* the pipe of one run */
 TAILQ_HEAD(run_output_list, run_output);
@@ -68,7 +69,8 @@ void target_show(struct target *, const char *line);
  *	runs	the output of a run in one piece, when the run is over
  *
  * With lines or runs, a run has a second pipe for its standard output, unless that has the same
- * target as its standard error: then one pipe keeps the order of both.
+ * target as its standard error: then one pipe keeps the order of both.  With --output-keep, there
+ * are always two.
  *
  * A process that a script has left behind may keep the pipe.  Such output is copied as well, but
  * belongs to no run.
@@ -103,9 +105,9 @@ bool run_output_ended(struct run_output *);
 /* Drops the kept output. */
 void run_output_forget(struct run_output *);
 /* The run is over.  Copies the output in the pipe, without waiting, and returns the end of the
- * output: without its last newlines, with '?' for NUL, valid until the next call.  how: the end
- * of the run, for its log; empty: not logged. */
-const char *run_output_close(struct run_output *, const char *how);
+ * output: without its last newlines, with '?' for NUL, valid until the next call.  status: as of
+ * waitpid(2).  how: the end of the run, for its log; empty: not logged. */
+const char *run_output_close(struct run_output *, int status, const char *how);
 
 /* --- joblog ------------------------------------------------------------- */
 
@@ -163,6 +165,7 @@ struct process {
 	const struct options *opt;
 	struct mq_worker_setup *setup;
 	struct facts *facts;
+	struct kept *kept; /* NULL: output is not kept */
 
 	/* Read by other modules; empty while printing. */
 	struct command command;
@@ -177,9 +180,10 @@ struct process {
 	struct joblog joblog;
 
 	/* Targets and pipes of all runs. */
-	struct target errors;		/* our standard error */
-	struct target standard;		/* our standard output, if apart */
-	bool apart;			/* runs have a second pipe */
+	struct target errors;	/* our standard error */
+	struct target standard; /* our standard output, if apart */
+	bool
+	    apart; /* standard output of runs goes elsewhere than their errors */
 	struct target *logs;		/* by queue; NULL without --log-dir */
 	size_t waiting;			/* bytes that no target has taken */
 	FILE *stream;			/* for mq_say(), to `errors` */

@@ -205,13 +205,15 @@
 	];
 
 	const showMessage = (m) => {
-		const {history, headers, running, payload, payload_base64, id, ...facts} = m;
+		const {history, headers, running, payload, payload_base64, output, id, ...facts} = m;
 		const body = payload ?? payload_base64;
 		const part = (title, ...content) =>
 			view.append(make("h3", {}, title), ...content);
 		view.append(make("h2", {}, visible(id)), factsOf(facts));
 		if (running)
 			part("Running", factsOf(running));
+		if (output)
+			part("End of the output", text(output));
 		if (history)
 			part("Attempts", ...history.flatMap(attemptOf));
 		if (Object.keys(headers || {}).length > 0)
