@@ -53,6 +53,7 @@ struct options {
 	struct queue_name *by_name; /* the queues, by their names */
 	int prefetch;		    /* messages; -1: by the duration of runs */
 	long limit;		    /* runs; 0: any number */
+	long halt; /* messages rejected in a row; 0: any number */
 	bool drain;
 	int64_t idle_ms; /* -1: never */
 	int64_t grace_ms;

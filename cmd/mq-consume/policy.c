@@ -25,6 +25,8 @@ struct policy {
 	int exit_status, exit_signal;
 	bool rejected; /* some message was, and not because consumers died */
 	json_t *owed;  /* ids of messages sent back and not ended since */
+	json_t *rejected_ids; /* --halt: rejected since a run was done */
+	bool halted;	      /* by --halt: no grace time runs */
 	ev_signal signals[5];
 	struct mq_timer rate_timer, grace_timer, idle_timer;
 };
@@ -154,6 +156,10 @@ policy_has_just_signalled(const struct policy *p)
 void
 policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 {
+	/* After --halt, the grace time begins with a signal, or after the last run. */
+	if (p->halted)
+		p->stop = STOP_NOT;
+	p->halted = false;
 	if (level <= p->stop)
 		return;
 	p->stop = level;
@@ -181,6 +187,32 @@ policy_settled(struct policy *p, const struct message *m)
 		(void)json_object_set_new_nocheck(p->owed, m->id, json_null());
 	else if (json_object_size(p->owed) > 0)
 		(void)json_object_del(p->owed, m->id);
+}
+
+/* Running commands may take as long as they need. */
+static void
+halt(struct policy *p)
+{
+	mq_say("--halt %ld: %ld message%s rejected in a row; stopping after "
+	       "the running ones",
+	    p->opt->halt, p->opt->halt, p->opt->halt == 1 ? "" : "s");
+	policy_stop(p, STOP_SOON, MQ_EXIT_NO, 0);
+	mq_timer_stop(&p->grace_timer);
+	p->halted = true;
+}
+
+void
+policy_ran(struct policy *p, const struct message *m)
+{
+	if (p->opt->halt == 0 || m->stopped || p->stop >= STOP_SOON)
+		return;
+	if (m->outcome == MQ_OUTCOME_REJECT)
+		(void)json_object_set_new_nocheck(
+		    p->rejected_ids, m->id, json_null());
+	else if (m->outcome != MQ_OUTCOME_AGAIN)
+		(void)json_object_clear(p->rejected_ids);
+	if ((long)json_object_size(p->rejected_ids) >= p->opt->halt)
+		halt(p);
 }
 
 /* Each grace time ends with the next step: TERM, KILL, give up. */
@@ -291,6 +323,7 @@ policy_new(struct ev_loop *loop, const struct options *opt,
 	mq_timer_init(&p->grace_timer, loop, on_grace, p);
 	mq_timer_init(&p->idle_timer, loop, on_idle, p);
 	p->owed = json_object();
+	p->rejected_ids = json_object();
 	policy_active(p);
 	return p;
 }
@@ -307,6 +340,7 @@ policy_exit(struct policy *p, int failed)
 		    owes	     ? MQ_EXIT_AGAIN :
 				       MQ_EXIT_OK;
 	json_decref(p->owed);
+	json_decref(p->rejected_ids);
 	free(p);
 	if (sig != 0)
 		mq_end_by(sig);

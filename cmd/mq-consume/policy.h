@@ -58,6 +58,9 @@ void policy_stop(struct policy *, enum stop_level, int status, int sig);
 void policy_suspend(struct policy *);
 /* Notes that a message came or went, for --idle. */
 void policy_active(struct policy *);
+/* A run of the message has given it its outcome: with --halt, enough rejected ones stop the
+ * consumer. */
+void policy_ran(struct policy *, const struct message *);
 /* The outcome of a message is confirmed. */
 void policy_settled(struct policy *, const struct message *);
 /* Frees the policy, and returns the exit status, or ends the program by the signal set: to be

@@ -207,6 +207,11 @@ policy_active(struct policy *p)
 }
 
 void
+policy_ran(struct policy *p, const struct message *m)
+{
+}
+
+void
 policy_settled(struct policy *p, const struct message *m)
 {
 	aside("policy", "ended:%s", name_of(m));

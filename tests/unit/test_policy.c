@@ -71,6 +71,7 @@ free_policy(struct house *h)
 {
 	stop_watchers(h);
 	json_decref(h->policy->owed);
+	json_decref(h->policy->rejected_ids);
 	free(h->policy);
 }
 
@@ -174,6 +175,17 @@ static const struct row stop_rows[] = {
 	{"drain", "crash m1", "exit -> 0"}},
     {"without an end of its own no message counts",
 	{"reject m1", "again m2", "exit -> 0"}},
+    {"rejected messages of different ids in a row halt",
+	{"halt 2", "ran-rejected m1", "ran-rejected m1", "ran-again m2",
+	    "ran-done m3", "ran-rejected m1", "ran-again m1", "ran-purged m4",
+	    "ran-rejected m2 -> stop:soon", "grace -> -1", "ran-rejected m3",
+	    "exit -> 1"}},
+    {"after a halt a signal begins the grace time",
+	{"halt 1", "ran-rejected m1 -> stop:soon", "grace -> -1",
+	    "TERM -> asked stop:soon", "grace -> 30", "TERM", "exit -> 1"}},
+    {"after a halt and the last run workers have the grace time",
+	{"halt 1", "ran-rejected m1 -> stop:soon", "stop soon -> stop:soon",
+	    "grace -> 30", "exit -> 1"}},
     {"what is killed at once is given up next",
 	{"stop now -> KILL stop:now", "killed -> yes", "grace -> 5",
 	    "grace-over -> give-up"}},
@@ -267,6 +279,15 @@ settle(struct house *h, const char *id, enum mq_outcome outcome, bool crashed)
 	policy_settled(h->policy, &m);
 }
 
+static void
+end_run(struct house *h, const char *id, enum mq_outcome outcome, bool stopped)
+{
+	struct message m = {.outcome = outcome, .stopped = stopped};
+
+	strlcpy(m.id, id, sizeof(m.id));
+	policy_ran(h->policy, &m);
+}
+
 static bool
 ask(struct house *h, const char *word, const char *about)
 {
@@ -301,6 +322,7 @@ set_option(struct house *h, const char *word, const char *about)
 	WORD("drain", opt->drain = true);
 	WORD("prefetch", opt->prefetch = atoi(about));
 	WORD("batch", opt->batch = atoi(about));
+	WORD("halt", opt->halt = atoi(about));
 	WORD("limit", opt->limit = atoi(about), begin(h));
 	WORD("idle", opt->idle_ms = atoi(about) * 1000, begin(h));
 	WORD("rate", opt->rate = (struct mq_rate){1.0 / 3600, atoi(about)},
@@ -352,6 +374,10 @@ happen(struct house *h, const char *word, const char *about)
 	WORD("front", settle(h, about, MQ_OUTCOME_FRONT, false));
 	WORD("again", settle(h, about, MQ_OUTCOME_AGAIN, false));
 	WORD("reject", settle(h, about, MQ_OUTCOME_REJECT, false));
+	WORD("ran-done", end_run(h, about, MQ_OUTCOME_ACK, false));
+	WORD("ran-purged", end_run(h, about, MQ_OUTCOME_ACK, true));
+	WORD("ran-again", end_run(h, about, MQ_OUTCOME_AGAIN, false));
+	WORD("ran-rejected", end_run(h, about, MQ_OUTCOME_REJECT, false));
 	WORD("crash", settle(h, about, MQ_OUTCOME_REJECT, true));
 	return false;
 }

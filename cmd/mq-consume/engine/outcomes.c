@@ -76,6 +76,7 @@ outcome_ended(struct engine *e, const struct fact *f)
 	}
 	verdict_ended(e->opt, e->process.host, inbox_tick(e->inbox, m->queue),
 	    m, f->ending);
+	policy_ran(e->policy, m);
 	purged = m->stopped && m->outcome == MQ_OUTCOME_ACK;
 	log_run(e, m, f->ending, purged ? "purged" : outcome_words[m->outcome]);
 	if (m->outcome == MQ_OUTCOME_ACK || m->outcome == MQ_OUTCOME_PUSH)
