@@ -22,7 +22,7 @@ packages() {
 	html) echo mandoc ;;
 	deb) echo debhelper dpkg-dev lintian libssl-dev ;;
 	browser) echo chromium ;;
-	node) echo nodejs npm ;;
+	node) echo nodejs npm php-cli ;;
 	fuzz) echo clang libclang-rt-dev ;;
 	memcheck) echo valgrind ;;
 	bench) echo python3 procps ;;
@@ -77,6 +77,7 @@ have() {
 	systemd) program systemd-analyze ;;
 	parallel) parallel --version 2>/dev/null | grep -q GNU ;; # not that of moreutils
 	nodejs) program node ;;
+	php-cli) program php ;;
 	bats-assert | bats-support)
 		[ -e "/usr/lib/bats/$1/load.bash" ] || [ -e "/usr/lib/$1/load.bash" ] ;;
 	aspell-en) aspell dicts 2>/dev/null | grep -qx en_GB-ise ;;

@@ -271,6 +271,23 @@ fail_with() {
 	"$BUILD/mq-consume" -q --drain --attempts 1 "$1" -- "$2" || [ $? = 1 ]
 }
 
+collects() {
+	start_mq mq-consume squares -- sh -c 'n=$(cat); echo "done $((n * n))" >&3'
+	gives $'1\n4\n9\n16'
+	stop_mq
+}
+
+# Of a good one and a bad one, the second has a mail.
+mails() {
+	cp "$root/tests/house/examples/mq-mail" bin/
+	script bin/sendmail <<<'cat >>mails'
+	mq-publish -q bad x
+	mq-consume -q --drain --notify ends bad -- false || [ $? = 1 ]
+	serves has ends "0 0 0 0"
+	assert_equal "$(grep -c '^Subject: ' mails)" 1
+	grep -q '"queue":"bad","state":"rejected"' mails
+}
+
 readme() {
 	case $command in
 	'make demo '* | 'make check '* | 'make && make install PREFIX=/usr/local')
@@ -322,6 +339,10 @@ readme() {
 		wait $!
 		has jobs "0 0 0 0"
 		;;
+	"echo 'date >now' | mq-publish shell "*) leaves shell "1 0 0 0" ;;
+	'mq-consume --drain shell -- sh') leaves shell "0 0 0 0" && test -s now ;;
+	'seq 4 | mq-publish -l --wait squares '*) collects ;;
+	'mq-consume --backoff 1m..1h ends -- mq-mail '*) mails ;;
 	'mq-consume -j4 --rate 10/s --retry-on err jobs -- ./call-api')
 		mq-publish -q jobs a
 		serves has jobs "0 0 0 0"
@@ -559,24 +580,6 @@ mq_consume() {
 		;;
 	'mq-consume -l urls | head -n 1') gives http://b.example/ urls "1 0 0 0" ;;
 	'mq-consume --drain -l urls | sort -u') gives http://a.example/ urls "0 0 0 0" ;;
-	'mq-consume --notify ends jobs -- ./job')
-		script job <<<''
-		mq-publish -q jobs x
-		serves has ends "1 0 0 0"
-		;;
-	'mq-consume --backoff 1s..1h ends -- mq-webhook '*)
-		cp "$root/tests/house/examples/mq-webhook" bin/
-		script bin/curl <<<$'cat >posted\nprintf 200'
-		serves has ends "0 0 0 0"
-		assert_regex "$(cat posted)" '"queue":"jobs","state":"done"'
-		;;
-	'mq-consume urgent normal -- ./make-thumbnail')
-		echo other >dog.jpg
-		mq-publish -q normal cat.jpg
-		mq-publish -q urgent dog.jpg
-		serves has normal "0 0 0 0"
-		assert_equal "$(cat "$T/out")" "$(cksum dog.jpg cat.jpg)"
-		;;
 	esac
 }
 
@@ -881,6 +884,88 @@ mq_production() {
 	esac
 }
 
+mq_recipes() {
+	case $command in
+	"printf '%s\n' 'date >d1'"*) leaves shell "2 0 0 0" ;;
+	'mq-consume -j2 --drain shell -- sh')
+		leaves shell "0 0 0 0"
+		test -s d1 && test -s d2
+		;;
+	"printf '%s\0' cp"*)
+		echo dear >'a letter'
+		leaves argv "1 0 0 0"
+		;;
+	'mq-consume --drain argv '*)
+		leaves argv "0 0 0 0"
+		cmp 'a letter' copy
+		;;
+	*'export -p'*)
+		touch 'a file of this directory'
+		shows 'a file of this directory'
+		;;
+	'mq-publish -k nightly '*) refused backup "1 0 0 0" ;;
+	'mq-publish api a b c') leaves api "3 0 0 0" ;;
+	'mq-consume -j4 --drain api -- ./job') leaves api "0 0 0 0" ;;
+	PATH=*'sync sync /srv'*)
+		cron
+		MQ_LAYOUT=rmq has sync "1 0 0 0"
+		;;
+	'mq-consume --retry-on err --backoff '*)
+		script job <<<'exit 1'
+		serves has sync "0 1 0 0"
+		some_scripts
+		;;
+	'mq-publish --batch a parts A') leaves parts "1 0 0 0" ;;
+	'mq-publish --after a --after-ok parts B')
+		leaves parts "1 1 0 0"
+		"$BUILD/mq-consume" --drain parts -- ./job
+		;;
+	'seq 5 | mq-publish -l --batch all parts') leaves parts "5 0 0 0" ;;
+	'mq-publish --after all --wait parts end')
+		start_mq mq-consume parts -- sh -c 'cat >>ran'
+		ends 0
+		stop_mq
+		[[ $(cat ran) == 12345end ]]
+		;;
+	'seq 4 | mq-publish -l --wait squares') collects ;;
+	'mq-consume -j4 squares '*)
+		mq-publish -q squares 7
+		serves has squares "0 0 0 0"
+		;;
+	'mq-consume --notify ends jobs -- ./job')
+		mq-publish -q jobs x
+		serves has ends "1 0 0 0"
+		;;
+	'mq-consume --backoff 1m..1h ends -- mq-mail '*) mails ;;
+	'for h in a b c; '*) leaves update-a "1 0 0 0" update-c "1 0 0 0" ;;
+	'mq-consume --drain update-a -- ./job') leaves update-a "0 0 0 0" ;;
+	'systemctl --user '*) looked=1 ;; # needs a session; mq-service(7) has the unit
+	'mq-stats --running jobs')
+		mq-publish -q jobs x
+		start_mq mq-consume -n 1 jobs -- sh -c 'echo run half >&3; sleep 99; true'
+		eventually 10 mq-stats --running jobs
+		shows half
+		mq-purge -q --force --running --id "$(running_id)" jobs
+		ends_within 10
+		;;
+	'mq-stats jobs | awk '*) gives 0 ;;
+	'mq-publish -k idx '*) leaves index "0 1 0 0" ;;
+	'n=$(mq-stats '*)
+		mq-publish -q jobs 1 2 3
+		leaves jobs "0 0 0 0"
+		;;
+	'mq-consume --drain jobs -- python3 '* | 'mq-consume --drain jobs -- node '* | \
+		'mq-consume --drain jobs -- php '*)
+		mq-publish -q jobs abc
+		gives 3 jobs "0 0 0 0"
+		;;
+	'mq-consume --stream '*)
+		printf 'abc\nde' | mq-publish -ql jobs
+		gives $'3\n2' jobs "0 0 0 0"
+		;;
+	esac
+}
+
 # Each page on its own: what is done to its commands is in the function of its name.
 @test "examples: all pages" {
 	local page printed count all=0
@@ -900,7 +985,7 @@ mq_production() {
 		((count >= 2))
 		all=$((all + count))
 	done 4< <(cd "$root/man" && grep -l '^\.Sh EXAMPLES' -- *.[17])
-	((all >= 150))
+	((all >= 190))
 }
 
 @test "examples: the script that mq-worker(7) begins with, and its verdicts" {
