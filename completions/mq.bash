@@ -219,7 +219,7 @@ _mq_add_argument() {
 	--check)
 		_mq_nospace
 		word=${cur##*,}
-		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{ready,delayed,unacked,rejected,age,consumers}=
+		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{ready,delayed,unacked,rejected,age,consumers,done-within}=
 		;;
 	--watch)
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||

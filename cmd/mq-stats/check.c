@@ -41,7 +41,7 @@ parse_limits(const char *list, struct limit *limits)
 		f = field_by_key(text);
 		forbid(f == NULL || f->check == 0,
 		    "--check: %s: must be one of ready, delayed, unacked, "
-		    "rejected, age, consumers",
+		    "rejected, age, consumers, done-within",
 		    text);
 		forbid(value == NULL, "--check: %s: needs a limit: %s=N", text,
 		    text);
@@ -88,18 +88,18 @@ add_number(struct mq_buf *out, const struct field *f, double value)
 
 /* Appends "ready 300 (more than 100)". */
 static void
-add_value(
-    struct mq_buf *out, const struct limit *limit, int status, double value)
+add_value(struct mq_buf *out, const struct limit *limit, int status,
+    const struct value *v)
 {
 	const struct field *f = limit->field;
 	const char *unit = f->kind == KIND_AGE ? "s" : "";
 
 	mq_buf_printf(out, "%s ", f->key);
-	if (status == UNKNOWN) {
-		mq_buf_addstr(out, "not known");
+	if (status == UNKNOWN || (f->needed && v->type == VALUE_NONE)) {
+		mq_buf_addstr(out, status == UNKNOWN ? "not known" : "never");
 		return;
 	}
-	add_number(out, f, value);
+	add_number(out, f, v->real);
 	mq_buf_addstr(out, unit);
 	if (status == OK)
 		return;
@@ -125,12 +125,13 @@ add_name(struct mq_buf *out, const char *name)
  * nor '|', and has each quote twice.  A range "N" is up to N, "N:" is from N on. */
 static void
 add_perfdata(struct mq_buf *out, const struct limit *limit, const char *name,
-    int status, double value)
+    const struct value *v)
 {
 	const struct field *f = limit->field;
 	const char *range = f->least ? ":" : "", *p;
 	struct mq_buf label = {0};
-	bool known = status != UNKNOWN;
+	bool known =
+	    v->type != VALUE_UNKNOWN && !(f->needed && v->type == VALUE_NONE);
 
 	add_name(&label, name);
 	mq_buf_addstr(out, " '");
@@ -142,7 +143,7 @@ add_perfdata(struct mq_buf *out, const struct limit *limit, const char *name,
 	mq_buf_free(&label);
 	mq_buf_printf(out, "_%s'=", f->key);
 	if (known)
-		add_number(out, f, value);
+		add_number(out, f, v->real);
 	else
 		mq_buf_addstr(out, "U");
 	mq_buf_addstr(out, f->kind == KIND_AGE && known ? "s;" : ";");
@@ -187,12 +188,13 @@ report_queue(
 			one = UNKNOWN;
 		else if (is_beyond(limit->field, v.real, limit->critical))
 			one = CRITICAL;
-		else if (is_beyond(limit->field, v.real, limit->warning))
+		else if (is_beyond(limit->field, v.real, limit->warning) ||
+		    (limit->field->needed && v.type == VALUE_NONE))
 			one = WARNING;
 		status = worse_status(status, one);
 		mq_buf_addstr(&text, separator);
-		add_value(&text, limit, one, v.real);
-		add_perfdata(&r->perfdata, limit, q->name, one, v.real);
+		add_value(&text, limit, one, &v);
+		add_perfdata(&r->perfdata, limit, q->name, &v);
 		separator = ", ";
 	}
 	r->status = worse_status(r->status, status);

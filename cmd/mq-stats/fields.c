@@ -55,6 +55,12 @@ const struct field queue_fields[] = {
     {"paused_until_ms", KIND_SOME, QUEUE(paused_ms)},
     {"all_paused", KIND_FLAG, QUEUE(all_paused)},
     {"all_paused_until_ms", KIND_SOME, QUEUE(all_paused_ms), .optional = true},
+    {"last_done_ms", KIND_SOME, QUEUE(done_ms)},
+    {NULL, KIND_TIME, QUEUE(done_ms),
+	.metric = {12, "mq_last_done_seconds",
+	    "When a message was last done, unix time; 0: never."}},
+    {NULL, KIND_AGE, QUEUE(done_ms), .key = "done-within", .check = 7,
+	.needed = true},
     {"in_per_s", KIND_RATE, QUEUE(in_s), .key = "in", .title = "IN/S",
 	.spare = 1, .sum = SUM_ALL},
     {"out_per_s", KIND_RATE, QUEUE(out_s), .key = "out", .title = "OUT/S",
@@ -204,6 +210,7 @@ field_get(const struct field *f, const void *record, int64_t now_ms)
 	    [KIND_COUNT] = {VALUE_UNKNOWN, VALUE_INTEGER, VALUE_INTEGER},
 	    [KIND_SOME] = {VALUE_NONE, VALUE_NONE, VALUE_INTEGER},
 	    [KIND_SECONDS] = {VALUE_REAL, VALUE_REAL, VALUE_REAL},
+	    [KIND_TIME] = {VALUE_UNKNOWN, VALUE_NONE, VALUE_REAL},
 	    [KIND_AGE] = {VALUE_UNKNOWN, VALUE_NONE, VALUE_REAL},
 	};
 	const void *at = (const char *)record + f->at;

@@ -70,7 +70,7 @@ take_sort(void *into, const struct mq_given *given)
 	struct stats_options *o = into;
 
 	o->order.key = field_by_key(given->arg);
-	forbid(o->order.key == NULL,
+	forbid(o->order.key == NULL || o->order.key->title == NULL,
 	    "%s: %s: must be name, ready, delayed, unacked, rejected, "
 	    "consumers, age, in or out",
 	    given->name, given->arg);
@@ -86,7 +86,8 @@ static const struct mq_option forms[] = {
     {0, "--check", "LIMITS",
 	"be a monitoring plugin (exit status 0 to 3):\n"
 	"KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
-	"ready, delayed, unacked, rejected, age, consumers",
+	"ready, delayed, unacked, rejected, age, consumers,\n"
+	"done-within (a time; nothing ever done warns)",
 	.take = take_format, .which = FORMAT_CHECK},
     {0, "--sort", "KEY",
 	"by name, ready, delayed, unacked, rejected,\n"

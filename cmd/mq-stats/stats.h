@@ -68,6 +68,7 @@ enum kind {
 	KIND_COUNT,   /* below 0: not known */
 	KIND_SOME,    /* 0 or below: none */
 	KIND_SECONDS, /* milliseconds in the record */
+	KIND_TIME,    /* seconds, from unix ms; 0: none; below 0: not known */
 	KIND_PASSED,  /* whole seconds since the start of a run */
 	KIND_AGE,     /* from unix ms; 0: none; below 0: not known */
 	KIND_RATE     /* a double; below 0: not known */
@@ -98,6 +99,7 @@ struct field {
 	const char *key; /* for --sort and --check; NULL: none */
 	int check;	 /* place in the line of --check; 0: none */
 	bool least;	 /* --check sets a least value, not a most */
+	bool needed;	 /* --check warns if there is no value */
 	enum sum sum;
 	struct {
 		int place; /* from 1 on, in the order of the metrics */

@@ -61,10 +61,18 @@ add_left(const struct table *t, struct mq_buf *text, int64_t until_ms)
 	mq_buf_printf(text, " for %s", left);
 }
 
+/* A queue has a note if a message has waited, and nothing was done, for an hour. */
+static bool
+is_old(const struct table *t, int64_t ms)
+{
+	return ms > 0 && t->now_ms - ms >= 3600 * 1000;
+}
+
 static void
 add_note(struct table *t, const struct mq_queue_stats *q)
 {
 	struct mq_buf text = {0};
+	char age[TEXT_AGE];
 
 	if (q->paused_ms != 0)
 		mq_buf_addstr(&text, "paused");
@@ -84,6 +92,12 @@ add_note(struct table *t, const struct mq_queue_stats *q)
 	if (q->leaving > 0)
 		mq_buf_printf(&text, "%s%lld on the way to another queue",
 		    text.len > 0 ? ", " : "", q->leaving);
+	if (q->paused_ms == 0 && !q->all_paused && is_old(t, q->oldest_ms) &&
+	    is_old(t, q->done_ms)) {
+		text_age(age, (double)(t->now_ms - q->done_ms) / 1000);
+		mq_buf_printf(&text, "%snothing done for %s",
+		    text.len > 0 ? ", " : "", age);
+	}
 	add_text(t, mq_buf_str(&text), STYLE_YELLOW);
 	mq_buf_free(&text);
 }

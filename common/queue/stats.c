@@ -13,13 +13,14 @@
 /* The fields of the counters, in the order in which they are asked for: those before SOME
  * always, as rates need them; then the others; then the buckets. */
 enum { PUBLISHED, DONE, FAILED };
-enum { NOW_S = FAILED + 1, NOW_IN, NOW_OUT, THEN_S, THEN_IN, THEN_OUT, SOME };
+enum { NOW_S = FAILED + 1, NOW_IN, NOW_OUT, THEN_S, THEN_IN, THEN_OUT };
+enum { DONE_S = THEN_OUT + 1, SOME };
 enum { RUNS = SOME, EXPIRED, RETRIED, CRASHED, LEASE_LOST, RUN_MS, BUCKETS };
 enum { ALL = BUCKETS + MQ_BUCKETS };
 
 static const char *const fields[BUCKETS] = {"published", "done", "failed",
-    "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "runs",
-    "expired", "retried", "crashed", "lease_lost", "run_ms"};
+    "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "done_s",
+    "runs", "expired", "retried", "crashed", "lease_lost", "run_ms"};
 
 void
 mq_counts_ask(struct mq_command *c, int wanted)
@@ -134,6 +135,8 @@ mq_counts_parse(const redisReply *reply, size_t from, int64_t now_ms,
 	    .lease_lost = v[LEASE_LOST],
 	    .run_ms = v[RUN_MS]};
 	memcpy(c->bucket, v + BUCKETS, sizeof(c->bucket));
+	/* Older programs count without the time. */
+	q->done_ms = v[DONE_S] > 0 ? v[DONE_S] * 1000 : v[DONE] > 0 ? -1 : 0;
 	set_rates(v, now_ms, q);
 	return 0;
 }
@@ -217,7 +220,7 @@ mq_rows_unknown(struct mq_queue_stats *q)
 {
 	q->ready = q->delayed = q->unacked = q->rejected = -1;
 	q->consumers = q->dead_consumers = q->connections = -1;
-	q->in_line = q->oldest_ms = -1;
+	q->in_line = q->oldest_ms = q->done_ms = -1;
 	q->counted = false;
 }
 

@@ -168,6 +168,8 @@ struct mq_queue_stats {
 	bool grows;
 	bool counted; /* counts exist */
 	struct mq_counts counts;
+	int64_t
+	    done_ms; /* when one was last done, unix ms; 0: never; -1: not known */
 	double in_s, out_s; /* published, and done or rejected, a second, in
 			     * the last minute; -1: not known */
 	/* With MQ_HAS_ATTRIBUTES, if the queue exists. */

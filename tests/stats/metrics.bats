@@ -62,7 +62,7 @@ import json
 def queue(name, ready, unacked, rejected, consumers):
 	return dict(name=name, known=True, minutes=[], hours=[], ready=ready, delayed=0, in_line=0,
 	    unacked=unacked, rejected=rejected, consumers=consumers, dead_consumers=0,
-	    oldest_age_s=None, next_due_ms=None, tick=None, paused=False,
+	    oldest_age_s=None, last_done_ms=None, next_due_ms=None, tick=None, paused=False,
 	    paused_until_ms=None, all_paused=False, in_per_s=None, out_per_s=None, counters=None)
 print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
     sort_keys=True))')"
@@ -200,7 +200,9 @@ mq_delayed{queue="idle"} 0
 mq_delayed{queue="jobs"} 0
 mq_oldest_age_seconds{queue="idle"} 0
 mq_paused{queue="idle"} 0
-mq_paused{queue="jobs"} 0'
+mq_paused{queue="jobs"} 0
+mq_last_done_seconds{queue="idle"} 0
+mq_last_done_seconds{queue="jobs"} 0'
 	promtool_likes
 }
 
@@ -239,7 +241,8 @@ mq_run_duration_seconds_count{queue="jobs"} 20'
 	assert_equal "$(sed -n 's/^# TYPE //p' <<<"$output")" \
 		"$(printf '%s gauge\n' rmq_ready rmq_rejected rmq_connection \
 			rmq_consumer rmq_unacked mq_dead_consumers mq_delayed \
-			mq_oldest_age_seconds mq_paused mq_slots_taken mq_slots_shared
+			mq_oldest_age_seconds mq_paused mq_slots_taken mq_slots_shared \
+			mq_last_done_seconds
 		printf '%s counter\n' mq_published_total mq_attempts_total \
 			mq_done_total mq_failed_total mq_expired_total \
 			mq_retried_total mq_crashed_total mq_lease_lost_total
@@ -269,6 +272,40 @@ check() {
 	run_mq "$1" mq-stats --check "${@:2}"
 	assert_equal "${#lines[@]}" 1
 	assert_equal "$stderr" ""
+}
+
+@test "check: done-within: never, a moment ago, too long ago, and not known" {
+	local counters='rmq::queue::[jobs]::counters' now
+	run_mq 0 mq-publish jobs a b c
+	check 1 done-within=26h jobs
+	assert_output "MQ WARNING - jobs: done-within never | 'jobs_done-within'=U;;93600;0"
+	run_mq 0 mq-stats --json jobs
+	assert_equal "$(json '[v["queues"][0]["last_done_ms"]]')" '[null]'
+	# A rejected message is not done.
+	run_mq 0 mq-consume -q -n 1 --attempts 1 jobs -- false
+	check 1 done-within=26h jobs
+	run_mq 0 mq-consume -q -n 1 jobs -- true
+	check 0 done-within=26h jobs
+	run_mq 0 mq-stats --prometheus jobs
+	now=$(sed -n 's/^mq_last_done_seconds{queue="jobs"} //p' <<<"$output")
+	assert [ $(($(date +%s) - now)) -le 5 ]
+	# 27 hours later: one that waits, too, makes a note.
+	redis hset "$counters" done_s $((now - 97200)) >/dev/null
+	check 2 done-within=1h:26h jobs
+	assert_regex "$output" '^MQ CRITICAL - jobs: done-within 972[0-9][0-9](\.[0-9]+)?s \(more than 93600s\)'
+	check 1 done-within=26h:99h jobs
+	assert_regex "$output" '^MQ WARNING - jobs: done-within '
+	# The ack of a lease counts, too.
+	run_mq 0 mq-lease --for 1h --jsonl jobs
+	run_mq 0 mq-lease --ack "$(jq -r .receipt <<<"$output")" jobs
+	check 0 done-within=26h jobs
+	# Older programs have counted, but not the time.
+	redis hdel "$counters" done_s >/dev/null
+	check 3 done-within=26h jobs
+	assert_regex "$output" '^MQ UNKNOWN - jobs: done-within not known '
+	run_mq 0 mq-stats --prometheus jobs
+	refute_line --partial 'mq_last_done_seconds{'
+	run_mq 64 mq-stats --sort done-within
 }
 
 @test "check: consumers that have died do not count, and are shown apart" {

@@ -25,6 +25,13 @@ if time - (tonumber(old[1]) or 0) >= 60 then
     'now_out', (tonumber(old[5]) or 0) + (tonumber(old[6]) or 0))
 end
 for i = first_field, #ARGV, each_field do
-  redis.call('HINCRBY', counters, unpack(ARGV, i, i + 1))
+  local field, n = ARGV[i], ARGV[i + 1]
+  if field == 'done' then
+    -- The number and its time are written by one command, as most calls have this field.
+    redis.call('HSET', counters, field,
+      string.format('%.0f', (tonumber(old[5]) or 0) + n), 'done_s', time)
+  else
+    redis.call('HINCRBY', counters, field, n)
+  end
 end
 return 1
