@@ -231,7 +231,7 @@ shows() {
 
 @test "messages: mq-stats" {
 	shows <<-'.'
-		64 mq-stats --check odd=5 q => --check: odd: must be one of ready, delayed, unacked, rejected, age, consumers
+		64 mq-stats --check odd=5 q => --check: odd: must be one of ready, delayed, unacked, rejected, age, consumers, done-within
 		64 mq-stats --check ready q => --check: ready: needs a limit: ready=N
 		64 mq-stats --check ready=x q => --check: ready: x: must be a number from 0 to 2147483647
 		64 mq-stats --check consumers=0 q => --check: consumers=0: never fails; use consumers=1 to require a consumer

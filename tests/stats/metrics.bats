@@ -282,7 +282,7 @@ check() {
 	run_mq 0 mq-stats --json jobs
 	assert_equal "$(json '[v["queues"][0]["last_done_ms"]]')" '[null]'
 	# A rejected message is not done.
-	run_mq 0 mq-consume -q -n 1 --attempts 1 jobs -- false
+	run_mq 1 mq-consume -q -n 1 --attempts 1 jobs -- false
 	check 1 done-within=26h jobs
 	run_mq 0 mq-consume -q -n 1 jobs -- true
 	check 0 done-within=26h jobs
