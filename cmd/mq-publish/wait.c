@@ -2,6 +2,7 @@
 
 #define BLOCK_MS 5000 /* longest wait of a command on the server */
 #define LOOK_MS	 1000 /* instead, while progress is shown */
+#define TEXT_MAX 40   /* bytes of a run's text beside its bar */
 #define PAUSE_MS 1000 /* after a question that the server cannot answer now */
 /* Between two looks at all messages: their results must not expire during the wait for
  * one of them. */
@@ -23,6 +24,9 @@ struct waiting {
 	int64_t sweep_ms;   /* next look at all messages, steady time */
 	bool reported_lost;
 	const char *batches; /* names, while progress is shown; else NULL */
+	bool notes;	     /* progress of runs is shown, if it can be read */
+	bool reads;	     /* the connection `reader` is open */
+	struct mq_redis reader;
 };
 
 /* The time left, at most `most`; 0: it is over. */
@@ -83,7 +87,8 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 	return true;
 }
 
-static void
+/* Draws how many messages of the batches have ended.  False: none of them is open. */
+static bool
 show_batches(struct waiting *w)
 {
 	struct mq_redis *r = &w->transport->redis;
@@ -94,7 +99,7 @@ show_batches(struct waiting *w)
 	if (w->batches == NULL || mq_redis_lost(r) ||
 	    mq_queue_batch(r, w->opt->shared.layout, w->opt->queue, w->batches,
 		&known, counts) == -1)
-		return;
+		return false;
 	total = MAX(1, counts[MQ_BATCH_TOTAL]);
 	open = MIN(total, counts[MQ_BATCH_OPEN]);
 	failed = counts[MQ_BATCH_REJECTED] + counts[MQ_BATCH_EXPIRED];
@@ -104,17 +109,75 @@ show_batches(struct waiting *w)
 	    text, sizeof(text), "%lld of %lld%s ", total - open, total, more);
 	outcome_progress(w->transport, open > 0 ? text : NULL,
 	    (double)(total - open) / (double)total);
+	return open > 0;
+}
+
+/* Reads what runs, on a connection of its own: on a cluster, a reader of all nodes does without
+ * lost ones, but the wait for an end must not.  -1: nothing can be read now; without the right
+ * to read, no more is tried. */
+static int
+read_runs(struct waiting *w, struct mq_runs *runs)
+{
+	struct mq_redis *r = &w->reader;
+
+	if (!w->reads)
+		w->notes = w->reads =
+		    mq_redis_open(r, w->transport->redis.server) == 0;
+	if (!w->reads)
+		return -1;
+	mq_redis_wait_with(r, transport_wait, w->transport);
+	if (w->opt->shared.layout->running(r, runs) == 0)
+		return 0;
+	w->notes = mq_redis_lost(r);
+	w->reads = false;
+	mq_redis_close(r);
+	return -1;
+}
+
+/* Draws the last text of the message's run, and a bar, if the text begins with a percentage. */
+static void
+show_run(struct waiting *w, const struct awaited *a)
+{
+	struct mq_runs runs = {0};
+	const struct mq_run *run;
+	char *text = NULL, *line;
+	double part = -1;
+	size_t n;
+	int i;
+
+	if (!w->notes || mq_redis_lost(&w->transport->redis) ||
+	    read_runs(w, &runs) == -1)
+		return;
+	for (i = 0; i < runs.count; i++) {
+		run = &runs.runs[i];
+		if (run->percent < 0 || strcmp(run->id, a->id) != 0 ||
+		    text != NULL)
+			continue;
+		text = mq_visible(run->text, strlen(run->text));
+		part = run->percent / 100.0;
+	}
+	n = text != NULL ? strnlen(text, TEXT_MAX) : 0;
+	while (n > 0 && mq_utf8_inside(text[n]))
+		n--;
+	line = mq_xasprintf("%.*s ", (int)n, text != NULL ? text : "");
+	outcome_progress(w->transport, text != NULL ? line : NULL, part);
+	free(line);
+	free(text);
+	mq_runs_free(&runs);
 }
 
 static void
 await_ending(struct waiting *w, struct awaited *a)
 {
+	bool waited = false; /* a shorter run has no text yet */
 	int64_t block = 1, rest;
 	size_t i;
 
-	while (!a->ended && block > 0) {
-		show_batches(w);
-		block = left_ms(w, w->batches != NULL ? LOOK_MS : BLOCK_MS);
+	for (; !a->ended && block > 0; waited = true) {
+		if (!show_batches(w) && waited)
+			show_run(w, a);
+		block = left_ms(
+		    w, w->batches != NULL || w->notes ? LOOK_MS : BLOCK_MS);
 		if (!ask_ending(w, a, block) && block > 0) {
 			rest = left_ms(w, PAUSE_MS);
 			if (rest > 0)
@@ -174,6 +237,7 @@ wait_for_endings(struct transport *t)
 		w.all[i].queue = mq_xstrdup(opt->queue);
 	}
 	w.sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
+	w.notes = opt->notes;
 	if (opt->notes)
 		w.batches = mq_envelope_get(&opt->headers, MQ_HEADER_AFTER);
 	if (opt->wait_ms >= 0)
@@ -191,5 +255,7 @@ wait_for_endings(struct transport *t)
 		mq_say("%s: %zu of %zu message%s not ended in time", opt->queue,
 		    late, w.count, w.count == 1 ? "" : "s");
 	free(w.all);
+	if (w.reads)
+		mq_redis_close(&w.reader);
 	return status;
 }

@@ -182,14 +182,18 @@ collect_batches(struct collector *c, struct model *m)
 	}
 }
 
-void
-collect_runs(struct collector *c, struct model *m)
+int
+collect_runs_try(struct collector *c, struct model *m)
 {
 	struct mq_runs *all = &m->runs, others = {0};
 	int i, k, kept = 0;
 
-	mq_option_must(&c->redis, collect_open(c));
-	mq_option_must(&c->redis, c->layout->running(&c->redis, all));
+	mq_runs_free(all);
+	if (collect_open(c) == -1 || c->layout->running(&c->redis, all) == -1) {
+		strlcpy(m->error, c->redis.error, sizeof(m->error));
+		mq_redis_close(&c->redis);
+		return -1;
+	}
 	others.runs = mq_xcalloc((size_t)all->count + 1, sizeof(*all->runs));
 	for (i = 0; i < all->count; i++) {
 		k = 0;
@@ -203,4 +207,11 @@ collect_runs(struct collector *c, struct model *m)
 	}
 	all->count = kept;
 	mq_runs_free(&others);
+	return 0;
+}
+
+void
+collect_runs(struct collector *c, struct model *m)
+{
+	mq_option_must(&c->redis, collect_runs_try(c, m));
 }

@@ -134,7 +134,8 @@ const struct field run_fields[] = {
     {NULL, KIND_PASSED, RUN(started_ms), .title = "SECONDS"},
     {"script", KIND_TEXT, RUN(script), .title = "SCRIPT"},
     {"seconds", KIND_PASSED, RUN(started_ms)},
-    {"text", KIND_TEXT, RUN(text), .title = "TEXT"},
+    {"percent", KIND_PERCENT, RUN(percent), .optional = true},
+    {"text", KIND_SAID, RUN(text), .title = "TEXT"},
     {0},
 };
 
@@ -209,6 +210,7 @@ field_get(const struct field *f, const void *record, int64_t now_ms)
 	    [KIND_PASSED] = {VALUE_INTEGER, VALUE_INTEGER, VALUE_INTEGER},
 	    [KIND_COUNT] = {VALUE_UNKNOWN, VALUE_INTEGER, VALUE_INTEGER},
 	    [KIND_SOME] = {VALUE_NONE, VALUE_NONE, VALUE_INTEGER},
+	    [KIND_PERCENT] = {VALUE_NONE, VALUE_INTEGER, VALUE_INTEGER},
 	    [KIND_SECONDS] = {VALUE_REAL, VALUE_REAL, VALUE_REAL},
 	    [KIND_TIME] = {VALUE_UNKNOWN, VALUE_NONE, VALUE_REAL},
 	    [KIND_AGE] = {VALUE_UNKNOWN, VALUE_NONE, VALUE_REAL},
@@ -221,7 +223,7 @@ field_get(const struct field *f, const void *record, int64_t now_ms)
 		v.type = v.real >= 0 ? VALUE_REAL : VALUE_NONE;
 	} else if (f->kind <= KIND_CHARS) {
 		v.text = f->kind == KIND_CHARS ? at : *(char *const *)at;
-		if (v.text != NULL && (*v.text != '\0' || f->kind <= KIND_TEXT))
+		if (v.text != NULL && (*v.text != '\0' || f->kind <= KIND_SAID))
 			v.type = VALUE_TEXT;
 	} else {
 		v.n = integer_of(f, record, now_ms);

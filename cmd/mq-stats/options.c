@@ -233,7 +233,8 @@ check_options(const struct stats_options *o)
 			o->format != FORMAT_CHECK :
 			!json || o->subject == SUBJECT_HTML),
 	    subject, format);
-	forbid_both(watches, subject, "--watch");
+	forbid_both(
+	    watches && o->subject != SUBJECT_RUNNING, subject, "--watch");
 	forbid_both(o->connections, subject, "--connections");
 }
 

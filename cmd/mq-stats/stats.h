@@ -55,6 +55,7 @@ enum kind {
 	KIND_QUEUE, /* the name of the queue that the record is */
 	KIND_NAME,
 	KIND_TEXT,
+	KIND_SAID,   /* the last text of a run; a column has a bar, too */
 	KIND_REASON, /* an empty one is none, too */
 	KIND_CHARS,  /* in an array; an empty one is none, too */
 	KIND_NOTE,   /* warnings about a queue */
@@ -67,6 +68,7 @@ enum kind {
 	KIND_NUMBER,
 	KIND_COUNT,   /* below 0: not known */
 	KIND_SOME,    /* 0 or below: none */
+	KIND_PERCENT, /* below 0: none */
 	KIND_SECONDS, /* milliseconds in the record */
 	KIND_TIME,    /* seconds, from unix ms; 0: none; below 0: not known */
 	KIND_PASSED,  /* whole seconds since the start of a run */
@@ -397,6 +399,7 @@ int collect_try(struct collector *, int wanted, struct model *);
 void collect_stats(struct collector *, int wanted, struct model *);
 /* Sets the gaps in the numbers, as collect_try() does, too. */
 void collect_lacks(struct collector *, struct model *);
+int collect_runs_try(struct collector *, struct model *);
 void collect_runs(struct collector *, struct model *);
 /* Adds batches of the model's queues, unless the user may not see these. */
 void collect_batches(struct collector *, struct model *);

@@ -136,6 +136,23 @@ add_spark(struct table *t, const struct mq_queue_stats *q)
 	add_text(t, text, STYLE_SPARK);
 }
 
+/* Adds the text of a run, behind a bar if the text begins with a percentage. */
+static void
+add_said(struct table *t, const struct mq_run *run)
+{
+	char *visible = mq_visible(run->text, strlen(run->text)), *cell;
+	int full = run->percent / 10;
+
+	cell = mq_xasprintf("[%.*s%.*s] %s", full, "##########", 10 - full,
+	    "..........", visible);
+	if (run->percent >= 0)
+		add_cell(t, cell, text_width(cell), STYLE_PLAIN);
+	else
+		add_cell(t, visible, text_width(visible), STYLE_PLAIN);
+	free(cell);
+	free(visible);
+}
+
 /* Adds a cell; "-": no value; "?": unknown. */
 static void
 add_field(struct table *t, const struct field *f, const void *record)
@@ -198,6 +215,8 @@ table_add(struct table *t, const void *first, const void *second)
 			add_note(t, record);
 		else if (f->kind == KIND_SPARK)
 			add_spark(t, record);
+		else if (f->kind == KIND_SAID)
+			add_said(t, record);
 		else
 			add_field(t, f, record);
 	}

@@ -176,6 +176,7 @@ struct watch {
 	const struct stats_options *options;
 	struct model *model;
 	bool screen;
+	bool runs;   /* --running: the table is that of runs */
 	bool help;   /* the list of keys is shown */
 	bool pause;  /* the command that pauses the marked queue is shown */
 	bool opened; /* one queue is shown, as it was when opened */
@@ -202,7 +203,7 @@ marked_queue(const struct watch *w, int steps)
 	int n, i;
 	const struct mq_queue_stats **rows, *q = NULL;
 
-	if (w->options->connections)
+	if (w->options->connections || w->runs)
 		return NULL;
 	rows = order_rows(w->model, &n, &i);
 	i += steps;
@@ -318,6 +319,16 @@ write_table(struct table *t, const struct view *view, struct mq_buf *lines)
 	table_free(t);
 }
 
+/* Fills the table that is shown again and again. */
+static void
+fill_table(const struct watch *w, int height, struct table *t)
+{
+	if (w->runs)
+		running_fill(w->model, mq_clock_unix_us() / 1000, t);
+	else
+		tables_fill(w->model, w->options->connections, height, t);
+}
+
 static void
 draw_screen(const struct watch *w)
 {
@@ -338,8 +349,7 @@ draw_screen(const struct watch *w)
 	} else {
 		/* The heading takes two lines. */
 		view.height = MAX(height - 2, 2);
-		tables_fill(
-		    w->model, w->options->connections, view.height, &table);
+		fill_table(w, view.height, &table);
 		table_write(&table, &view, &lines);
 		table_free(&table);
 	}
@@ -360,7 +370,7 @@ print_next_table(const struct watch *w, bool first)
 	if (!first)
 		putchar('\n');
 	model_report_lacks(w->model);
-	tables_fill(w->model, w->options->connections, 0, &table);
+	fill_table(w, 0, &table);
 	table_print(&table);
 	if (fflush(stdout) == EOF) {
 		mq_close_stdout();
@@ -448,6 +458,7 @@ watch(struct collector *c, const struct stats_options *o, struct model *m)
 	struct watch w = {.collector = c,
 	    .options = o,
 	    .model = m,
+	    .runs = o->subject == SUBJECT_RUNNING,
 	    .screen = progress_can_draw(STDOUT_FILENO)};
 	int wanted =
 	    MQ_STATS_UNLISTED | (o->connections ? MQ_STATS_CONNECTIONS : 0);
@@ -464,6 +475,8 @@ watch(struct collector *c, const struct stats_options *o, struct model *m)
 			(void)collect_try(c, wanted, m);
 		else
 			collect_stats(c, wanted, m);
+		if (w.runs && m->error[0] == '\0')
+			(void)collect_runs_try(c, m);
 		if (w.screen && tables == 0) {
 			m->order.marked = "";
 			screen_enter();

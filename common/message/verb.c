@@ -53,6 +53,18 @@ mq_verb_due(const char *s)
 	return v;
 }
 
+int
+mq_verb_percent(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+	int64_t percent = n <= 3 ? mq_number(text, n, 101) : -1;
+
+	if (text[n] != '%' || percent > 100 ||
+	    (text[n + 1] != '\0' && !is_blank(text[n + 1])))
+		return -1;
+	return (int)percent;
+}
+
 static bool
 is_tick(const char *s)
 {

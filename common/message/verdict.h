@@ -74,6 +74,10 @@ void mq_verbs_begin(struct mq_verbs *);
 /* The DUE that begins at s, in seconds. */
 int64_t mq_verb_due(const char *s);
 
+/* The percentage at the beginning of the text of a verb: "40%", or "40% TEXT", with 0 to 100.
+ * -1: there is none. */
+int mq_verb_percent(const char *text);
+
 /* Parses n more bytes from the pipe.  At its end, the caller adds a newline for a last line
  * without one. */
 void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);

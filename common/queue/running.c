@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "layout.h"
 #include "message/json.h"
+#include "message/verdict.h"
 
 void
 mq_runs_write(const struct mq_run *runs, int n, struct mq_buf *out)
@@ -51,6 +52,7 @@ mq_runs_read(struct mq_runs *runs, const char *text, size_t n,
 			.id = mq_xstrdup(id),
 			.script = mq_xstrdup(script),
 			.text = mq_xstrdup(said),
+			.percent = mq_verb_percent(said),
 			.attempt = (long)attempt,
 			.pid = (long)pid,
 			/* Bounded, as another program may have written them. */

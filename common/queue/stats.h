@@ -19,6 +19,7 @@
 struct mq_run {
 	char *connection, *host; /* host may be NULL; not in the text */
 	char *queue, *id, *script, *text;
+	int percent; /* at the beginning of `text`; -1: none */
 	long attempt, pid;
 	int64_t started_ms; /* unix ms, by the clock of its host */
 	/* From TERM to KILL, if it is stopped; -1: its consumer cannot do that. */

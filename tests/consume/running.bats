@@ -180,6 +180,33 @@ end_run() {
 	end_run
 }
 
+@test "running: --wait on a terminal shows how far the run is, and erases that" {
+	load ../helpers/wire
+	echo '40% of a film' >"$T/say"
+	start_mq mq-consume jobs -- "$T/work"
+	{ sleep 4 && echo '80% of a film' >"$T/say" && sleep 3 && touch "$T/go"; } 3>&- &
+	on_terminal "" "$BUILD/mq-publish" --wait=20s jobs x >"$T/screen" 3>&-
+	grep -q '40% of a film \[##*\.' "$T/screen" || fail "$(cat "$T/screen")"
+	grep -q '80% of a film \[##*\.' "$T/screen" || fail "$(cat "$T/screen")"
+	run bash -c "tr '\\r' '\\n' <'$T/screen' | grep -A 1 '\[#' | tail -n 1 | tr -d ' '"
+	assert_output ""
+	stop_mq
+}
+
+@test "running: --wait on a terminal, without the right to read what runs, shows nothing" {
+	load ../helpers/wire
+	echo '40% of a film' >"$T/say"
+	start_mq mq-consume jobs -- "$T/work"
+	redis acl setuser waits reset on '>pw' '~*' '&*' '+@all' -smembers >/dev/null
+	{ sleep 4 && touch "$T/go"; } 3>&- &
+	on_terminal "" "$BUILD/mq-publish" -u "$(url_as waits:pw)" --wait=20s jobs x \
+		>"$T/screen" 3>&-
+	redis acl deluser waits >/dev/null
+	! grep '40%' "$T/screen"
+	! grep -i 'perm' "$T/screen"
+	stop_mq
+}
+
 @test "running: a full memory, no permission: told when it can be" {
 	redis sadd rmq::queues jobs >/dev/null
 	start_mq mq-consume jobs -- "$T/work"

@@ -354,6 +354,22 @@ run_json() {
 	assert_regex "$output" '^\[\{"queue":"jobs","id":"'"$b"'","attempt":1,"host":"db2","pid":22,"connection":"c-222222","started_ms":[0-9]+,"script":"./job","seconds":400[0-9],"text":"\\u001[bB]\[2J"\}\]$'
 }
 
+@test "running: a text that begins with a percentage has a bar, and JSON the number" {
+	redis sadd rmq::queues jobs >/dev/null
+	runs c-111111 web1 "[$(run_json jobs "$(stamp 0 1)" 1 7 90 ./job '47% of a film'),$(
+		run_json jobs "$(stamp 0 2)" 1 8 90 ./job '100%'),$(
+		run_json jobs "$(stamp 0 3)" 1 9 90 ./job '47 of 50')]"
+	unchanged 0 --running
+	assert_regex "${lines[1]}" ' ./job   \[####\.{6}\] 47% of a film$'
+	assert_regex "${lines[2]}" ' ./job   \[#{10}\] 100%$'
+	assert_regex "${lines[3]}" ' ./job   47 of 50$'
+	run_mq 0 mq-stats --running --json
+	assert_equal "$(jq -c '[.[] | .percent, .text]' <<<"$output")" \
+		'[47,"47% of a film",100,"100%",null,"47 of 50"]'
+	run_mq 0 mq-stats --html
+	assert_line --regexp '\[####\.{6}\] 47% of a film'
+}
+
 @test "running: a script that mq-consume runs, with what it said last" {
 	local p
 

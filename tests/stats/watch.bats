@@ -322,6 +322,29 @@ shows() {
 	END
 }
 
+@test "watch: what runs, with a bar for a text that begins with a percentage" {
+	redis sadd rmq::queues jobs >/dev/null
+	redis sadd rmq::connections c-1 >/dev/null
+	redis set rmq::connection::c-1::heartbeat 1 EX 60 >/dev/null
+	shows --running --watch=0.2 <<-'END'
+		def said(text):
+		    redis("set rmq::connection::c-1::running "
+		        '[{"queue":"jobs","id":"x1","pid":7,"script":"./job","text":"' + text + '"}]')
+		see("QUEUE  ID")
+		said("40%,")
+		lines = see("./job   40%,")
+		said("40%")
+		lines = see("[####......] 40%")
+		assert lines[2].startswith("QUEUE  ID  ATTEMPT"), lines
+		press("j")
+		press("\n")
+		said("100%")
+		see("[##########] 100%")
+		press("q")
+		assert end() == 0 and sane()
+	END
+}
+
 @test "watch: off a terminal, one table after the other" {
 	redis sadd rmq::queues jobs >/dev/null
 	start_mq mq-stats --watch=0.1 jobs

@@ -56,6 +56,22 @@ TEST(begin_is_as_zeroed)
 	assert_string_equal(v.text, "");
 }
 
+TEST(percent_at_the_beginning_of_a_text)
+{
+	static const struct {
+		const char *text;
+		int want;
+	} rows[] = {{"40% of a", 40}, {"40%", 40}, {"0%", 0}, {"100%\tx", 100},
+	    {"007% x", 7}, {"101% x", -1}, {"40 % x", -1}, {"40%x", -1},
+	    {"4.5% x", -1}, {"-4% x", -1}, {"% x", -1}, {"0040% x", -1},
+	    {"", -1}, {"page 40% x", -1}};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (mq_verb_percent(rows[i].text) != rows[i].want)
+			fail_msg("\"%s\"", rows[i].text);
+}
+
 static const char *const kinds[] = {
     "done", "err", "resend", "tick", "pause", "push", "retry", "broken"};
 

@@ -334,7 +334,9 @@
 		served && title === "id" && row.id ?
 			link("message/", encodeURIComponent(row.id), text) :
 		served && title === "reason" && row.why !== undefined ?
-			link("queue/", addressOf(row.queue), text, row.why) : text;
+			link("queue/", addressOf(row.queue), text, row.why) :
+		section === "running" && title === "text" && row.percent !== undefined ?
+			make("span", {}, make("progress", {max: 100, value: row.percent}), text) : text;
 
 	const cellOf = (tag, title, content = "") => {
 		const cell = make(tag, {className: !title || TEXTS.includes(title) ? "t" : "n"}, content);
