@@ -343,6 +343,13 @@ readme() {
 	'mq-consume --drain shell -- sh') leaves shell "0 0 0 0" && test -s now ;;
 	'seq 4 | mq-publish -l --wait squares '*) collects ;;
 	'mq-consume --backoff 1m..1h ends -- mq-mail '*) mails ;;
+	'mq-stats --id ID --output --follow '*)
+		local jobs_id=$ID
+		ID=$(mq-publish -i kept x)
+		mq-consume -q --drain --output-keep 64K kept -- echo so far
+		gives 'so far' kept "0 0 0 0"
+		ID=$jobs_id
+		;;
 	'mq-consume -j4 --rate 10/s --retry-on err jobs -- ./call-api')
 		mq-publish -q jobs a
 		serves has jobs "0 0 0 0"

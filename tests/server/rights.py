@@ -94,6 +94,7 @@ consume strict,grace * 0,1 --strict --grace 1s -n 1 q -- true
 consume rq,work-dir,log-dir,joblog,output * 0,1 --rq --work-dir @T --log-dir @T --joblog @T/jobs --output lines -n 1 q -- echo x
 consume tag,no-clean,lines,verbose * 0 --tag x --no-clean -l -v -n 1 q
 consume keep rmq 0 --keep 1h -n 1 q -- true
+consume halt * 0 --halt 2 -n 1 q -- echo x
 consume output-keep * 0 --output-keep 4K -n 1 q -- echo x
 consume existing * 1 --existing none
 consume new * 0,1 --new --drain d
@@ -484,8 +485,9 @@ def run(row, words, keys):
     queues = QUEUES if where.endswith("!") else []
     if where.strip("!") not in ("*", layout):
         return None
-    # Older versions had no batches, and no slots-shared.
-    if before and ({"batch", "after"} & set(options.split(",")) or "s" in args):
+    # Older versions had no batches, no output at the server, and no slots-shared.
+    if before and ({"batch", "after", "output-keep"} & set(options.split(","))
+                   or (tool == "stats" and "--output" in args) or "s" in args):
         return None
     restore(keys, tool if tool == "clean" else args)
     if "durable" in options:
