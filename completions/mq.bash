@@ -215,6 +215,7 @@ _mq_add_argument() {
 	--backoff) _mq_add_words 1s..10m ;;
 	--retry-on) _mq_add_words err ;;
 	--output) [[ $tool == mq-stats ]] || _mq_add_words live lines runs ;;
+	--result) [[ $tool == mq-stats ]] || _mq_add_words stdout stdout:1M ;;
 	--output-keep) _mq_add_words 64K 1M 64K:7d ;;
 	--check)
 		_mq_nospace

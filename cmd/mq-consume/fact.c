@@ -1,5 +1,7 @@
 #include "fact.h"
 
+#include "process/process.h"
+
 #include "queue/consumer.h"
 
 struct facts {
@@ -70,8 +72,10 @@ fact_free(struct fact *f)
 	if (f->holdings != NULL)
 		free(f->holdings->elements);
 	free(f->holdings);
-	if (f->ending != NULL)
+	if (f->ending != NULL) {
 		free(f->ending->errors);
+		run_result_free(f->ending->result);
+	}
 	free(f->ending);
 	free(f->text);
 }

@@ -82,6 +82,8 @@ enum fact_kind {
 struct ending {
 	struct mq_verdict verdict;
 	char *errors; /* end of the run's stderr; free() */
+	struct run_result
+	    *result; /* see process.h; run_result_free(); NULL: none */
 	bool broken; /* commands fail in a row: the command is to blame, not the
 		       * message */
 };

@@ -78,6 +78,40 @@ read_output(void *into, const struct mq_given *given)
 	o->output = (enum output_form)i;
 }
 
+/* The size at the beginning of a text, as 64K or 1M; 0: there is none, or 0.  *rest is behind it. */
+static size_t
+size_of(const char *text, const char **rest)
+{
+	size_t digits = strspn(text, "0123456789");
+	int64_t n = digits > 0 ? mq_number(text, digits, INT32_MAX) : 0;
+
+	*rest = text + digits;
+	if (digits > 0 && (**rest == 'K' || **rest == 'M'))
+		n <<= *(*rest)++ == 'K' ? 10 : 20;
+	return (size_t)n;
+}
+
+#define RESULT_USUAL ((size_t)64 << 10)
+#define RESULT_MAX   ((size_t)1 << 20)
+
+static void
+read_result(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+	const char *name = given->name, *arg = given->arg;
+	const char *rest = arg + strcspn(arg, ":");
+
+	o->result = RESULT_USUAL;
+	if (*rest == ':')
+		o->result = size_of(rest + 1, &rest);
+	forbid(strncmp(arg, "stdout", 6) != 0 || strchr(":", arg[6]) == NULL ||
+		*rest != '\0',
+	    "%s: %s: not of the form stdout[:SIZE], as in stdout:64K", name,
+	    arg);
+	forbid(o->result == 0 || o->result > RESULT_MAX,
+	    "%s: %s: SIZE must be from 1 to 1M", name, arg);
+}
+
 #define KEEP_MIN    ((size_t)4 << 10)
 #define KEEP_MAX    ((size_t)16 << 20)
 #define KEEP_MS	    INT64_C(86400000)
@@ -88,15 +122,11 @@ read_output_keep(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 	const char *name = given->name, *arg = given->arg;
-	size_t digits = strspn(arg, "0123456789"), unit = 1;
-	const char *rest = arg + digits;
-	long long n = mq_number(arg, digits, KEEP_MAX + 1);
+	const char *rest;
 
-	if (*rest == 'K' || *rest == 'M')
-		unit = *rest++ == 'K' ? 1 << 10 : 1 << 20;
-	forbid(digits == 0 || (*rest != '\0' && *rest != ':'),
+	o->output_keep = size_of(arg, &rest);
+	forbid(rest == arg || (*rest != '\0' && *rest != ':'),
 	    "%s: %s: not of the form SIZE[:DUR], as in 64K:1d", name, arg);
-	o->output_keep = (size_t)n * unit;
 	forbid(o->output_keep < KEEP_MIN || o->output_keep > KEEP_MAX,
 	    "%s: %s: SIZE must be from 4K to 16M", name, arg);
 	o->output_keep_ms =
@@ -168,6 +198,10 @@ static const struct mq_option runs[] = {
 	"keep the last SIZE of a run's output at the\n"
 	"server, for DUR (1d): mq-stats --id ID --output",
 	.take = read_output_keep},
+    {0, "--result", "stdout[:SIZE]",
+	"what a run prints is its result, up to SIZE (64K):\n"
+	"mq-publish --wait, mq-stats --id ID --result",
+	.take = read_result},
     {0, "--keep", "DUR", "what became of a message can be read so long",
 	MQ_DURATION(struct options, given.keep_ms, 0)},
     {0, "--work-dir", "DIR", "run each message in its own DIR/ID",
@@ -304,6 +338,7 @@ command_option(const struct options *o)
 	    {"-I", o->replace != NULL},
 	    {"--output", o->output != OUTPUT_LIVE},
 	    {"--output-keep", o->output_keep > 0},
+	    {"--result", o->result > 0},
 	};
 	size_t i;
 
@@ -342,6 +377,8 @@ check_options(struct options *o)
 	    "--output=lines");
 	forbid(o->stream && o->output_keep > 0,
 	    "--output-keep cannot be used with --stream");
+	forbid(many && o->result > 0,
+	    "--result cannot be used with --batch or --stream");
 	forbid(many && o->work_dir != NULL,
 	    "--work-dir cannot be used with --batch or --stream");
 	forbid(o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE,
@@ -474,6 +511,8 @@ name_queues(struct options *o, struct mq_shared *shared,
 		o->given.notify =
 		    mq_option_queue(shared, server, o->given.notify);
 	}
+	if (o->result > 0)
+		mq_option_needs(shared, "--result", MQ_HAS_RESULTS);
 	if (o->given.keep_ms > 0)
 		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
 	for (i = 0; i < o->queue_count; i++) {

@@ -72,6 +72,7 @@ struct options {
 	enum output_form output;
 	size_t output_keep; /* bytes; 0: output is not kept */
 	int64_t output_keep_ms;
+	size_t result; /* most bytes; 0: output is not the result */
 	const char *tag;
 	bool quiet, verbose;
 };

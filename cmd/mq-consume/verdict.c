@@ -1,5 +1,7 @@
 #include "verdict.h"
 
+#include "process/process.h"
+
 #define EXHAUSTED "attempts exhausted"
 
 /* A message, and all that its outcome depends on. */
@@ -9,7 +11,8 @@ struct judgement {
 	int64_t tick;
 	bool unrun; /* the outcome comes without a run */
 	struct message *m;
-	struct mq_failure f; /* the last run, for history and result */
+	struct mq_failure f;	   /* the last run, for history and result */
+	struct run_result *result; /* output of the last run; NULL: none */
 };
 
 static struct judgement
@@ -56,6 +59,11 @@ note_result(const struct judgement *j, enum mq_end state, const char *text)
 	    .host = j->f.host[0] != '\0' ? j->f.host : NULL,
 	    .to = goes_on ? m->to : NULL,
 	    .finished_ms = mq_clock_unix_us() / 1000};
+	if (j->result != NULL && !goes_on) {
+		e.result = mq_buf_str(&j->result->bytes);
+		e.result_len = j->result->bytes.len;
+		e.result_cut = j->result->cut;
+	}
 	strlcpy(e.id, m->id, sizeof(e.id));
 	mq_ending_write(&e, &m->result);
 }
@@ -349,6 +357,7 @@ verdict_ended(const struct options *opt, const char *host, int64_t tick,
 	v = &ending->verdict;
 	j.f.text = v->text;
 	j.f.errors = ending->errors;
+	j.result = ending->result;
 	/* A worker that goes on has no status. */
 	if (v->status != -1 && WIFSIGNALED(v->status)) {
 		snprintf(number, sizeof(number), "%d", WTERMSIG(v->status));

@@ -194,10 +194,28 @@ await_ending(struct waiting *w, struct awaited *a)
 	outcome_progress(w->transport, NULL, -1);
 }
 
-static int
-report_ending(const struct waiting *w, const struct awaited *a)
+static void
+print_result(const struct waiting *w, const struct awaited *a)
 {
-	const char *state = mq_end_name(a->ending.state);
+	const struct mq_ending *e = &a->ending;
+	struct mq_buf shown = {0};
+
+	if (isatty(STDOUT_FILENO))
+		mq_buf_visible(&shown, e->result, e->result_len);
+	else
+		mq_buf_add(&shown, e->result, e->result_len);
+	(void)fwrite(shown.data, 1, shown.len, stdout);
+	fflush(stdout);
+	mq_buf_free(&shown);
+	if (e->result_cut && !w->opt->shared.quiet)
+		mq_say("%s: %s: the result is cut after %zu bytes", a->queue,
+		    a->id, e->result_len);
+}
+
+/* Prints the line of an end, with the id of -i, and the last text, for which a result stands. */
+static void
+print_ending(const struct waiting *w, const struct awaited *a)
+{
 	const char *text = a->ending.text;
 	bool ids = w->opt->ids;
 	char *shown = NULL;
@@ -205,18 +223,33 @@ report_ending(const struct waiting *w, const struct awaited *a)
 	if (text != NULL && isatty(STDOUT_FILENO))
 		shown = mq_visible(text, strlen(text));
 	if (ids)
-		printf("%s %s%s", a->id, state, text != NULL ? " " : "");
-	if (text != NULL)
+		printf("%s %s%s", a->id, mq_end_name(a->ending.state),
+		    text != NULL ? " " : "");
+	if (text != NULL && (ids || a->ending.result == NULL))
 		fputs(shown != NULL ? shown : text, stdout);
-	if (text != NULL || ids)
+	if (ids || (text != NULL && a->ending.result == NULL))
 		putchar('\n');
-	fflush(stdout);
 	free(shown);
+	if (a->ending.result != NULL)
+		print_result(w, a);
+}
+
+static int
+report_ending(const struct waiting *w, const struct awaited *a)
+{
+	const char *text = a->ending.text;
+
+	if (w->opt->framing == MQ_FRAME_JSONL)
+		output_json_line(json_incref(a->ending.json));
+	else
+		print_ending(w, a);
+	fflush(stdout);
 	if (a->ending.state == MQ_END_DONE)
 		return MQ_EXIT_OK;
 	if (!w->opt->shared.quiet)
-		mq_say("%s: %s: %s%s%s", a->queue, a->id, state,
-		    text != NULL ? ": " : "", text != NULL ? text : "");
+		mq_say("%s: %s: %s%s%s", a->queue, a->id,
+		    mq_end_name(a->ending.state), text != NULL ? ": " : "",
+		    text != NULL ? text : "");
 	return MQ_EXIT_NO;
 }
 

@@ -355,7 +355,37 @@ print_text(const struct found *f)
 		if (e->signal == NULL && e->status >= 0)
 			printf("%-12s%d\n", "status", e->status);
 		text_line("text", e->text);
+		if (e->result != NULL)
+			printf("%-12s%zu bytes%s\n", "result", e->result_len,
+			    e->result_cut ? ", cut" : "");
 	}
+}
+
+/* Prints the bytes of the result; returns whether there is one. */
+static bool
+print_result(const struct found *f, bool quiet)
+{
+	const struct mq_ending *e = &f->ending;
+	struct mq_buf text = {0};
+
+	if (f->exists || e->result == NULL) {
+		if (!quiet)
+			mq_say("%s: %s", f->filter->id,
+			    f->exists ?
+				"has not ended, and has no result yet" :
+				"no result is kept (mq-consume --result)");
+		return false;
+	}
+	if (isatty(STDOUT_FILENO))
+		mq_buf_visible(&text, e->result, e->result_len);
+	else
+		mq_buf_add(&text, e->result, e->result_len);
+	fwrite(text.data, 1, text.len, stdout);
+	mq_buf_free(&text);
+	if (e->result_cut && !quiet)
+		mq_say("%s: the result is cut after %zu bytes", f->filter->id,
+		    e->result_len);
+	return true;
 }
 
 static json_t *
@@ -371,6 +401,10 @@ found_json(const struct found *f, bool payload)
 
 	if (!f->exists) {
 		json_object_update(v, f->ending.json);
+		if (!payload) {
+			json_object_del(v, "result");
+			json_object_del(v, "result_base64");
+		}
 		return v;
 	}
 	mq_json_set(v, "state", json_string(mq_state_name(f->place.state)));
@@ -413,7 +447,9 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 		find_awaited(c, &f);
 	if (!known)
 		(void)model_report_missing(m);
-	if (found && o->format == FORMAT_JSON) {
+	if (o->result && (found || known)) {
+		found = print_result(&f, o->shared.quiet);
+	} else if (found && o->format == FORMAT_JSON) {
 		json = found_json(&f, o->payloads || !o->requested);
 		if (o->output)
 			mq_json_set(

@@ -127,6 +127,8 @@ static const struct mq_option subjects[] = {
 	.at = offsetof(struct stats_options, list.filter)},
     {0, "--output", NULL, "the kept output of --id; with --http, on its page",
 	MQ_FLAG(struct stats_options, output)},
+    {0, "--result", NULL, "what the run of --id printed (mq-consume --result)",
+	MQ_FLAG(struct stats_options, result)},
     {0, "--follow", NULL, "and what follows, until the end of the run",
 	MQ_FLAG(struct stats_options, follow)},
     {0, "--batch", "NAME", "how many of a batch of a queue have ended, and how",
@@ -197,6 +199,7 @@ check_needs(const struct stats_options *o, const char *framing)
 		"--html or --http"},
 	    {o->payloads, http, "--payloads", "--http"},
 	    {o->output, http || s == SUBJECT_ONE, "--output", "--id or --http"},
+	    {o->result, s == SUBJECT_ONE, "--result", "--id"},
 	    {o->follow, o->output && s == SUBJECT_ONE, "--follow",
 		"--id and --output"},
 	    {o->hosts.n > 0, http, "--host", "--http"},
@@ -226,6 +229,8 @@ check_options(const struct stats_options *o)
 	check_needs(o, framing);
 	forbid_both(json && framing != NULL, format, framing);
 	forbid_both(json && o->output, "--output", format);
+	forbid_both(json && o->result, "--result", format);
+	forbid_both(o->result && o->output, "--result", "--output");
 	if (subject == NULL)
 		return;
 	forbid_both(of_machine &&

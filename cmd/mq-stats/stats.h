@@ -352,6 +352,7 @@ struct stats_options {
 	bool payloads;	     /* show payloads, with --http */
 	bool output;	/* the kept output of --id, or on pages of --http */
 	bool follow;	/* until its run is over */
+	bool result;	/* only the result of --id */
 	bool requested; /* a request of --http chose the subject */
 	bool again;	/* a page asks that has the past already */
 	int port;	/* for --http; 0: any; -1: stdin */

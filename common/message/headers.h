@@ -289,7 +289,11 @@ struct mq_ending {
 	const char *host;    /* host of the last run; NULL: not known */
 	const char *to;	     /* PUSHED: the queue; else NULL */
 	int64_t finished_ms; /* unix ms; 0: not known */
-	json_t *json;	     /* after reading: owner of the strings */
+	const char *result;  /* output of the last run; NULL: none */
+	size_t result_len;
+	bool result_cut; /* there was more output */
+	char *decoded;	 /* after reading: `result`, if it was base64 */
+	json_t *json;	 /* after reading: owner of the strings */
 };
 
 /* Appends the result.  Bytes of strings that are not UTF-8 become '?'. */

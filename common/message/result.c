@@ -1,8 +1,10 @@
 #include "headers.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "json.h"
 
 static const char *const names[] = {[MQ_END_DONE] = "done",
@@ -17,6 +19,27 @@ const char *
 mq_end_name(enum mq_end end)
 {
 	return names[end];
+}
+
+static void
+set_result(json_t *v, const struct mq_ending *e)
+{
+	struct mq_buf text = {0};
+
+	if (e->result == NULL)
+		return;
+	if (mq_utf8(e->result, e->result_len) &&
+	    memchr(e->result, '\0', e->result_len) == NULL) {
+		mq_json_set(
+		    v, "result", json_stringn(e->result, e->result_len));
+	} else {
+		mq_base64_encode(&text, e->result, e->result_len);
+		mq_json_set(
+		    v, "result_base64", json_stringn(text.data, text.len));
+	}
+	if (e->result_cut)
+		mq_json_set(v, "result_cut", json_true());
+	mq_buf_free(&text);
 }
 
 void
@@ -37,6 +60,7 @@ mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
 	mq_json_set(v, "to", mq_json_text(e->to));
 	if (e->finished_ms > 0)
 		mq_json_set(v, "finished_ms", json_integer(e->finished_ms));
+	set_result(v, e);
 	mq_json_dump(v, out);
 	json_decref(v);
 }
@@ -76,6 +100,25 @@ number_of(const json_t *v, const char *name, json_int_t max, json_int_t none)
 	return (json_int_t)json_number_value(n);
 }
 
+/* Takes the bytes of the result, which may hold NULs. */
+static void
+read_result(struct mq_ending *e)
+{
+	const json_t *text = json_object_get(e->json, "result");
+	const json_t *coded = json_object_get(e->json, "result_base64");
+	struct mq_buf bytes = {0};
+
+	e->result = json_string_value(text);
+	e->result_len = json_string_length(text);
+	e->result_cut = json_is_true(json_object_get(e->json, "result_cut"));
+	if (coded == NULL || !json_is_string(coded) ||
+	    mq_base64_decode(&bytes, json_string_value(coded),
+		json_string_length(coded)) == -1)
+		return;
+	e->result_len = bytes.len;
+	e->result = e->decoded = mq_buf_str(&bytes);
+}
+
 int
 mq_ending_read(const char *p, size_t n, struct mq_ending *e)
 {
@@ -100,6 +143,7 @@ mq_ending_read(const char *p, size_t n, struct mq_ending *e)
 	e->host = text_of(v, "host");
 	e->to = text_of(v, "to");
 	e->finished_ms = number_of(v, "finished_ms", 1LL << 52, 0);
+	read_result(e);
 	return 0;
 }
 
@@ -107,7 +151,9 @@ void
 mq_ending_free(struct mq_ending *e)
 {
 	json_decref(e->json);
+	free(e->decoded);
 	e->json = NULL;
+	e->decoded = NULL;
 }
 
 bool

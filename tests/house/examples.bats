@@ -272,7 +272,7 @@ fail_with() {
 }
 
 collects() {
-	start_mq mq-consume squares -- sh -c 'n=$(cat); echo "done $((n * n))" >&3'
+	start_mq mq-consume --result stdout squares -- awk '{ print $1 ^ 2 }'
 	gives $'1\n4\n9\n16'
 	stop_mq
 }

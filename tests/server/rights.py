@@ -94,6 +94,7 @@ consume strict,grace * 0,1 --strict --grace 1s -n 1 q -- true
 consume rq,work-dir,log-dir,joblog,output * 0,1 --rq --work-dir @T --log-dir @T --joblog @T/jobs --output lines -n 1 q -- echo x
 consume tag,no-clean,lines,verbose * 0 --tag x --no-clean -l -v -n 1 q
 consume keep rmq 0 --keep 1h -n 1 q -- true
+consume result rmq 0 --result stdout --keep 1h -n 1 q -- echo x
 consume halt * 0 --halt 2 -n 1 q -- echo x
 consume output-keep * 0 --output-keep 4K -n 1 q -- echo x
 consume existing * 1 --existing none
@@ -143,6 +144,7 @@ stats running * 0,1 --running
 stats server * 0,64 --server
 stats id * 0 --id @id
 stats output,follow * 0 --id @rejected --output --follow
+stats result rmq 1 --id @rejected --result
 stats output * 0 --http --output <GET /message/@rejected HTTP/1.0\r\n\r\n
 stats id * 1 --id @none q
 stats batch rmq 0 --batch b m

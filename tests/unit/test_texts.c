@@ -108,6 +108,15 @@ TEST(endings)
 	     "\"status\":-3,\"attempts\":1e300,\"host\":[],"
 	     "\"finished_ms\":\"x\"}",
 		"{\"id\":\"" ID "\",\"state\":\"done\",\"attempts\":0}"},
+	    {"{\"id\":\"" ID "\",\"state\":\"done\",\"result\":\"a\\u0000\"}",
+		"{\"id\":\"" ID "\",\"state\":\"done\",\"attempts\":0,"
+		"\"result_base64\":\"YQA=\"}"},
+	    {"{\"id\":\"" ID "\",\"state\":\"done\","
+	     "\"result_base64\":\"YQ==\",\"result_cut\":true}",
+		"{\"id\":\"" ID "\",\"state\":\"done\",\"attempts\":0,"
+		"\"result\":\"a\",\"result_cut\":true}"},
+	    {"{\"id\":\"" ID "\",\"state\":\"done\",\"result_base64\":\"?\"}",
+		"{\"id\":\"" ID "\",\"state\":\"done\",\"attempts\":0}"},
 	};
 	static const char *const bad[] = {"", "null", "[]", "{}",
 	    "{\"id\":\"" ID "\"}", "{\"id\":\"short\",\"state\":\"done\"}",

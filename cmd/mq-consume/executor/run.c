@@ -202,6 +202,8 @@ end_run(struct slot *s)
 	}
 	judge_run(s);
 	slot_return_all(s);
+	run_result_free(s->run.result);
+	s->run.result = NULL;
 	for (i = 0; s->verbs.ones != NULL && i < s->verbs.count; i++)
 		free(s->verbs.ones[i].text);
 	free(s->verbs.ones);

@@ -78,11 +78,15 @@ slot_end(struct slot *s, struct message *m, const struct mq_verdict *v,
     const char *errors)
 {
 	struct executor *x = s->executor;
+	struct ending *ending = make_ending(x, m, v, errors);
 
 	release_message(s, m);
 	hand_end(x->hand, m);
-	tell(x, FACT_ENDED, .message = m,
-	    .ending = make_ending(x, m, v, errors));
+	if (ending != NULL) {
+		ending->result = s->run.result;
+		s->run.result = NULL;
+	}
+	tell(x, FACT_ENDED, .message = m, .ending = ending);
 }
 
 void

@@ -5,9 +5,6 @@
 
 /* --- target -------------------------------------------------------------- */
 
-/* Bytes that wait for targets, from which on no more runs start; or, with --output=live, more bytes
- * are lost. */
-#define WAITING_MAX ((size_t)1 << 20)
 /* Bytes of a piece in memory, unless more come in one call. */
 #define PIECE_MEMORY ((size_t)32 << 10)
 #define LAST_WAIT    5000 /* milliseconds */
@@ -47,12 +44,6 @@ static bool
 is_ready(const struct target *t)
 {
 	return STAILQ_EMPTY(&t->pieces);
-}
-
-static bool
-is_live(const struct process *p)
-{
-	return p->opt->output == OUTPUT_LIVE;
 }
 
 /* Writes once without blocking: a ready pipe or terminal takes PIPE_BUF bytes.  Returns how many
@@ -233,6 +224,8 @@ struct run_output {
 	struct mq_buf begun;	    /* not live: a line that has no end yet */
 	struct piece *kept;	    /* runs: the lines so far; NULL: none */
 	struct kept_run *remote;    /* --output-keep; NULL: none, or over */
+	struct run_result *result;  /* bytes of the pipe; NULL: none, or over */
+	bool silent;		    /* nothing goes to the target */
 	int fd;			    /* -1: no writer is left */
 	bool lingers;		    /* the run is over */
 	bool waits;		    /* for the target to be ready */
@@ -246,7 +239,7 @@ struct run_output {
 static bool
 waits_for_target(const struct run_output *r)
 {
-	return r->form != OUTPUT_RUNS && !is_ready(r->target);
+	return !r->silent && r->form != OUTPUT_RUNS && !is_ready(r->target);
 }
 
 /* Moves bytes in memory to a file, which nobody else can open.  False with errno: moved nothing. */
@@ -425,9 +418,11 @@ copy_once(struct run_output *r)
 		return GOT_NOTHING;
 	if (n <= 0)
 		return GOT_END;
-	if (r->form == OUTPUT_LIVE)
+	if (r->result != NULL)
+		run_result_add(r->result, p, (size_t)n);
+	if (!r->silent && r->form == OUTPUT_LIVE)
 		target_put(r->target, p, (size_t)n);
-	else
+	else if (!r->silent)
 		gather(r, p, (size_t)n);
 	kept_take(r->remote, r->second != NULL ? 2 : 1, p, (size_t)n);
 	r->len += (size_t)n;
@@ -526,19 +521,23 @@ open_pipe(struct process *p, struct target *target, int *end)
 }
 
 struct run_output *
-run_output_open(struct process *p, int log, int ends[2])
+run_output_open(
+    struct process *p, int log, struct run_result *result, int ends[2])
 {
 	struct target *t = p->logs != NULL ? &p->logs[log] : &p->errors;
 	struct run_output *r;
 
 	ends[0] = ends[1] = -1;
 	r = open_pipe(p, t, &ends[0]);
-	if (r != NULL && (p->apart || p->kept != NULL)) {
+	if (r != NULL && (p->apart || p->kept != NULL || result != NULL)) {
 		r->second = open_pipe(p, p->apart ? &p->standard : t, &ends[1]);
-		if (r->second != NULL)
-			return r;
-		free_output(r);
-		return NULL;
+		if (r->second == NULL) {
+			free_output(r);
+			return NULL;
+		}
+		r->second->result = result;
+		r->second->silent = result != NULL && p->logs == NULL;
+		return r;
 	}
 	if (p->logs != NULL || !is_live(p))
 		ends[1] = ends[0];
@@ -626,6 +625,7 @@ close_output(struct run_output *r)
 
 	end_form(r);
 	r->remote = NULL;
+	r->result = NULL;
 	if (r->fd == -1) {
 		free_output(r);
 		return;
@@ -790,10 +790,4 @@ outputs_end(struct process *p)
 	if (p->apart)
 		target_end(&p->standard);
 	target_end(&p->errors);
-}
-
-bool
-process_may_run(const struct process *p)
-{
-	return is_live(p) || p->waiting < WAITING_MAX;
 }

@@ -500,7 +500,9 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	struct mq_buf text = {0};
 	int ends[2];
 
-	run->output = run_output_open(p, m != NULL ? m->queue : 0, ends);
+	run->result = run_result_new(p->opt, m);
+	run->output =
+	    run_output_open(p, m != NULL ? m->queue : 0, run->result, ends);
 	w->errors = ends[0];
 	w->output = ends[1];
 	/* A link to the script may be moved between two runs. */
@@ -588,6 +590,8 @@ process_start(struct process *p, const struct run_info *info, int input,
 		close_if_open(run->failure);
 		if (run->output != NULL)
 			(void)run_output_close(run->output, 0, "");
+		run_result_free(run->result);
+		run->result = NULL;
 		run->pid = 0;
 	}
 	free(*dir);

@@ -90,10 +90,27 @@ void outputs_log(struct process *, int queue, int fd, const char *path);
  * output is lost. */
 void outputs_end(struct process *);
 
-/* Makes the pipes for one run.  log: the queue, if there are logs.  ends: set to the write ends
+/* With --result, the first bytes of a run's standard output, if a publisher waits for them, or
+ * results are kept.  Such a run has a second pipe, too; its bytes also go to a log and are kept
+ * as output, but to no other target. */
+struct run_result {
+	struct mq_buf bytes;
+	size_t most; /* bytes */
+	bool cut;    /* there were more */
+};
+
+/* NULL: nobody wants the result of the message (NULL: none). */
+struct run_result *run_result_new(
+    const struct options *, const struct message *);
+void run_result_add(struct run_result *, const char *, size_t n);
+void run_result_free(struct run_result *);
+
+/* Makes the pipes for one run.  log: the queue, if there are logs.  result: stays the caller's,
+ * until run_output_close(); NULL: none.  ends: set to the write ends
  * for standard error and standard output, which are the caller's; both may be the same
  * descriptor, and the second may be -1: our own.  NULL with errno. */
-struct run_output *run_output_open(struct process *, int log, int ends[2]);
+struct run_output *run_output_open(
+    struct process *, int log, struct run_result *, int ends[2]);
 /* Names the run, and logs its command; to be called before its output is read. */
 void run_output_label(struct run_output *, const struct run_info *, pid_t);
 /* Begins to copy the output as it comes. */
@@ -159,6 +176,10 @@ char *command_find(const char *name);
 
 /* --- process -------------------------------------------------------------- */
 
+/* Bytes that wait for targets, from which on no more runs start; or, with --output=live, more bytes
+ * are lost. */
+#define WAITING_MAX ((size_t)1 << 20)
+
 struct process {
 	/* Set by the caller; all else begins zeroed. */
 	struct ev_loop *loop;
@@ -198,6 +219,7 @@ struct run {
 	int verbs;
 	int failure; /* with `before`: see struct mq_worker; else -1 */
 	struct run_output *output;
+	struct run_result *result; /* NULL: not wanted */
 };
 
 /* Takes over standard error, and finds the command; ends the program if that fails. */
@@ -214,8 +236,18 @@ void process_end(struct process *);
 int process_start(struct process *, const struct run_info *, int input,
     int answers, struct run *, char **dir);
 
+static inline bool
+is_live(const struct process *p)
+{
+	return p->opt->output == OUTPUT_LIVE;
+}
+
 /* Whether waiting output leaves room for another run; FACT_WAKE tells when bytes are written. */
-bool process_may_run(const struct process *);
+static inline bool
+process_may_run(const struct process *p)
+{
+	return is_live(p) || p->waiting < WAITING_MAX;
+}
 
 /* After the end of a message: removes its directory, if that is empty. */
 void process_remove_dir(const struct process *, const char *id);
