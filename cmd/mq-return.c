@@ -6,7 +6,8 @@
 static const char usage[] =
     "usage: mq-return [options] QUEUE...\n"
     "\n"
-    "Makes rejected messages ready again, the oldest first, and prints how many.\n"
+    "Makes rejected messages ready again, the oldest first, and prints how many,\n"
+    "or changes what waits: its priority, time or queue.\n"
     "Their attempts begin anew.  Of several filters, all must match.\n"
     "Exit status 1: no message matched.\n"
     "\n"
@@ -20,7 +21,14 @@ struct options {
 	const char *to;	      /* argument of --to; NULL: not given */
 	struct mq_filter filter;
 	bool json, clone, running;
+	long priority;	  /* UNORDERED: not given */
+	int64_t delay_ms; /* -1: not given */
+	const char *at;	  /* argument of --at; NULL: not given */
+	struct mq_change change;
+	const char *changing; /* first option of a change; NULL: none */
 };
+
+#define UNORDERED LONG_MIN
 
 static const struct mq_option places[] = {
     {0, "--clone", NULL,
@@ -29,10 +37,16 @@ static const struct mq_option places[] = {
 	MQ_FLAG(struct options, clone)},
     {0, "--from", "PLACE",
 	"+rejected, delayed, or unacked:CONNECTION of a dead\n"
-	"one (default: rejected)",
+	"one (default: rejected); ready, to change messages",
 	MQ_TEXT(struct options, from_arg)},
     {0, "--to", "QUEUE", "+make them ready in another queue",
 	MQ_TEXT(struct options, to)},
+    {'d', "--delay", "DUR", "they wait in their queue for DUR (2h)",
+	MQ_DURATION(struct options, delay_ms, 0)},
+    {0, "--at", "TIME", "they wait until TIME, as of mq-publish",
+	MQ_TEXT(struct options, at)},
+    {'p', "--priority", "N", "they get this priority, -100 to 100",
+	MQ_LONG(struct options, priority, -100, 100)},
     {0, "--running", NULL, "+the one message of --id, whose script is ended",
 	MQ_FLAG(struct options, running)},
     {0},
@@ -48,8 +62,8 @@ static const struct mq_option form[] = {
     {0},
 };
 
-/* Sets the place of --from.  Ready messages, and those of all consumers, can only be
- * copied. */
+/* Sets the place of --from.  Ready messages can only change, or go to another queue; these, and
+ * those of all consumers, can be copied. */
 static void
 take_from(struct options *o)
 {
@@ -66,8 +80,9 @@ take_from(struct options *o)
 	}
 	if (valid &&
 	    (o->clone ||
-		(from->state != MQ_READY &&
-		    (from->state != MQ_UNACKED || from->connection != NULL))))
+		(from->state == MQ_READY ?
+			o->changing != NULL || o->to != NULL :
+			from->state != MQ_UNACKED || from->connection != NULL)))
 		return;
 	mq_die(MQ_EXIT_USAGE,
 	    o->clone  ? "--from: %s: must be ready, delayed, unacked, "
@@ -76,6 +91,47 @@ take_from(struct options *o)
 			"--from: %s: must be rejected, delayed or "
 			"unacked:CONNECTION",
 	    arg);
+}
+
+static void
+check_change(const struct options *o, const struct mq_layout *layout,
+    char *const queues[], int n)
+{
+	int i;
+
+	for (i = 0; i < n && o->changing == NULL && !o->clone; i++)
+		forbid(
+		    o->from.state == MQ_READY && strcmp(o->to, queues[i]) == 0,
+		    "--to: %s: must be another queue", o->to);
+	if (o->changing == NULL)
+		return;
+	forbid(!(layout->has & MQ_HAS_BATCHES),
+	    "%s: the layout %s has no changes of messages", o->changing,
+	    layout->name);
+	if (o->at != NULL)
+		(void)mq_option_time(o->at, mq_clock_unix_us() / 1000);
+}
+
+/* Sets the change, whose time is the same for all messages. */
+static void
+set_change(struct options *o, struct selection *s, bool quiet)
+{
+	struct mq_change *change = &o->change;
+	int64_t now_ms = 0;
+
+	if (o->changing == NULL)
+		return;
+	*change = (struct mq_change){.ordered = o->priority != UNORDERED,
+	    .priority = (int)o->priority,
+	    .due_ms = -1};
+	if (o->at != NULL || o->delay_ms >= 0)
+		mq_option_must(s->redis, mq_server_time(s->redis, &now_ms));
+	if (o->at != NULL)
+		change->due_ms =
+		    mq_option_at(o->at, now_ms, quiet ? NULL : "ready at once");
+	else if (o->delay_ms >= 0)
+		change->due_ms = now_ms + o->delay_ms;
+	s->change = change;
 }
 
 static void
@@ -94,14 +150,25 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		(o->running ? MQ_STOPS : 0),
 	    argv + optind, argc - optind);
 	forbid(optind == argc, "no queue given (try --help)");
+	forbid(o->delay_ms >= 0 && o->at != NULL,
+	    "--delay and --at cannot be used together");
+	o->changing = o->priority != UNORDERED ? "--priority" :
+	    o->delay_ms >= 0		       ? "--delay" :
+	    o->at != NULL		       ? "--at" :
+						 NULL;
+	forbid(o->changing != NULL && o->clone,
+	    "--clone and %s cannot be used together", o->changing);
 	if (o->running)
 		selection_check_running(s, argc - optind,
 		    o->clone		    ? "--clone" :
 			o->to != NULL	    ? "--to" :
+			o->changing != NULL ? o->changing :
 			o->from_arg != NULL ? "--from" :
 			s->rate.per_s > 0   ? "--rate" :
 					      NULL);
 	take_from(o);
+	forbid(o->changing != NULL && o->from.state == MQ_UNACKED,
+	    "%s: not with --from unacked", o->changing);
 	/* A crash of a Go program may have left the message twice. */
 	if (o->filter.id != NULL)
 		s->limit = 1;
@@ -147,7 +214,10 @@ return_all(struct options *o, struct selection *s,
 	long left = s->limit;
 	int i;
 
-	s->word = s->clone ? "cloned" : "returned";
+	s->word = s->clone ? "cloned" :
+	    s->change != NULL && o->to == NULL && o->from.state != MQ_REJECTED ?
+			     "changed" :
+			     "returned";
 	for (i = 0; i < n && left > 0; i++) {
 		/* The publisher of copies leaves a reply unread. */
 		if (i > 0 && o->clone) {
@@ -184,7 +254,9 @@ int
 main(int argc, char *argv[])
 {
 	struct mq_shared shared = {.usage = usage, .names_server = true};
-	struct options options = {.from = {.state = MQ_REJECTED}};
+	struct options options = {.from = {.state = MQ_REJECTED},
+	    .priority = UNORDERED,
+	    .delay_ms = -1};
 	struct mq_server server;
 	struct mq_redis redis;
 	struct selection selection = {
@@ -201,6 +273,7 @@ main(int argc, char *argv[])
 	mq_option_queues(&shared, &server, argv + optind, argc - optind);
 	if (options.to != NULL)
 		options.to = mq_option_queue(&shared, &server, options.to);
+	check_change(&options, selection.layout, argv + optind, argc - optind);
 	for (i = optind; i < argc && options.to != NULL && options.clone; i++)
 		forbid(server.url.kind == MQ_URL_CLUSTER &&
 			strcmp(options.to, argv[i]) != 0,
@@ -216,6 +289,7 @@ main(int argc, char *argv[])
 		mq_option_unknown(&redis, selection.layout, options.to);
 		exit(MQ_EXIT_NO);
 	}
+	set_change(&options, &selection, shared.quiet);
 	any = return_all(&options, &selection, &shared, &server, argv + optind,
 	    argc - optind);
 	mq_filter_free(&options.filter);

@@ -231,7 +231,7 @@ _mq_add_argument() {
 	--joblog) _mq_add_files -f ;;
 	--from)
 		# The argument of the last one follows.
-		_mq_add_words rejected delayed unacked:
+		_mq_add_words rejected ready delayed unacked:
 		[[ ${COMPREPLY[*]} != unacked: ]] || _mq_nospace
 		;;
 	esac

@@ -34,7 +34,8 @@ look_at_place(struct collector *c, struct found *f, const char *queue,
 
 	if (f->exists)
 		return;
-	f->place = (struct mq_place){queue, state, connection, false};
+	f->place = (struct mq_place){
+	    .queue = queue, .state = state, .connection = connection};
 	mq_scan_free(&f->search.scan);
 	f->search = (struct mq_search){c->layout, &c->redis, f->filter,
 	    .scan = {f->place, .needle = f->filter->id}};

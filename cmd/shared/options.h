@@ -171,6 +171,12 @@ long mq_option_number(const char *name, const char *arg, long min, long max);
 /* A duration in milliseconds. */
 int64_t mq_option_duration(const char *name, const char *arg);
 
+/* The time of --at in unix ms, at unix time now_ms; else ends with exit 64. */
+int64_t mq_option_time(const char *at, int64_t now_ms);
+/* mq_option_time(), but a person's words must not mean a time that is over.  With past, says
+ * what is done with a program's time that is over. */
+int64_t mq_option_at(const char *at, int64_t now_ms, const char *past);
+
 /* An attribute of a queue of RSMQ: maxsize in units of UTF-16, or -1: any; or a duration in
  * whole seconds, whose bound holds for the delay of a message, too. */
 #define MQ_ATTRIBUTE_SECONDS_MAX 9999999
@@ -334,11 +340,12 @@ struct selection {
 	const struct mq_layout *layout;
 	struct mq_redis *redis;
 	const struct mq_filter *filter;
-	const char *word;    /* for the result: "returned" */
-	const char *to;	     /* to ready in this queue; NULL: remove */
-	long limit;	     /* most messages, over all places */
-	struct mq_rate rate; /* per_s 0: no limit */
-	bool clone;	     /* copy, and leave the originals */
+	const char *word; /* for the result: "returned" */
+	const char *to;	  /* to ready in this queue; NULL: remove */
+	const struct mq_change *change; /* priority or time to set; NULL: none */
+	long limit;			/* most messages, over all places */
+	struct mq_rate rate;		/* per_s 0: no limit */
+	bool clone;			/* copy, and leave the originals */
 	struct clones clones;
 	bool dry_run;	   /* only count */
 	bool files;	   /* removed messages may have attachments */

@@ -5,6 +5,9 @@
 #define PIECE	    1000	      /* messages in a call of the layout */
 #define PIECE_BYTES ((size_t)2 << 20) /* disk space for one, with its log */
 
+/* Walks through messages that get another time: new ones may come all the while. */
+#define WALKS_MAX 100
+
 #define FIRST_S 1.0 /* before the bar is drawn */
 #define AGAIN_S 0.1 /* before the bar is drawn again */
 
@@ -274,16 +277,43 @@ open_target(struct selection *s)
 	s->opened = true;
 }
 
+/* Whether a message that waits is as the change would make it. */
+static bool
+is_changed(const struct selection *s, const struct mq_item *item)
+{
+	const struct mq_change *change = s->change;
+	struct mq_envelope e;
+	const char *why, *priority;
+	int64_t due;
+	bool rv;
+
+	if (goes_elsewhere(s) || s->place.state == MQ_REJECTED)
+		return false;
+	if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
+		e = (struct mq_envelope){NULL, item->element, item->len};
+	due = item->in_line || item->follows || s->place.state == MQ_READY ?
+	    mq_envelope_get_long(&e, MQ_HEADER_DUE, 0) :
+	    item->due_ms;
+	priority = mq_envelope_get(&e, MQ_HEADER_PRIORITY);
+	rv = (!change->ordered ||
+		 strtol(priority != NULL ? priority : "0", NULL, 10) ==
+		     change->priority) &&
+	    (change->due_ms < 0 || due == change->due_ms);
+	mq_envelope_free(&e);
+	return rv;
+}
+
 static bool
 is_meant(struct selection *s, const struct mq_item *item)
 {
-	bool in_line =
-	    item->in_line && s->to != NULL && !goes_elsewhere(s) && !s->clone;
+	bool in_line = item->in_line && s->to != NULL && !goes_elsewhere(s) &&
+	    !s->clone && s->change == NULL;
 	bool too_long = false;
 	struct mq_envelope e;
 	const char *why;
 
-	if (!mq_filter_match(s->filter, item->element, item->len))
+	if (!mq_filter_match(s->filter, item->element, item->len) ||
+	    (s->change != NULL && is_changed(s, item)))
 		return false;
 	if (s->maxsize != -1 && item->len > (size_t)s->maxsize &&
 	    mq_envelope_parse(item->element, item->len, &e, &why) == 0) {
@@ -413,7 +443,8 @@ count_place(struct selection *s)
 	mq_option_must(s->redis, rv);
 	if (!s->clone &&
 	    (s->place.state != MQ_DELAYED || s->to == NULL ||
-		goes_elsewhere(s) || mq_filter_given(s->filter)))
+		s->change != NULL || goes_elsewhere(s) ||
+		mq_filter_given(s->filter)))
 		return n;
 	check_step(
 	    s, s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats), 0);
@@ -452,18 +483,27 @@ ask_attributes(struct selection *s)
 long
 selection_place(struct selection *s, const struct mq_place *where)
 {
-	long before = s->done, total, most;
+	long before = s->done, total, most, last;
+	int walks = 0;
 	bool all = s->to == NULL && s->limit == LONG_MAX;
 
 	s->place = *where;
+	s->place.change = s->change;
 	total = count_place(s);
 	most = MIN(total, s->limit - before);
 	s->place.drop_all = all;
 	s->progress.total += total;
 	ask_attributes(s);
 	if (mq_filter_given(s->filter) || s->maxsize != -1 || s->clone ||
-	    (s->files && !all)) {
-		walk_place(s, s->filter->id);
+	    s->change != NULL || (s->files && !all)) {
+		/* A message that gets a later time goes where the walk comes yet, and the
+		 * walk ends as many messages too early. */
+		do {
+			last = s->done;
+			walk_place(s, s->filter->id);
+		} while (s->change != NULL && s->place.state == MQ_DELAYED &&
+		    !s->dry_run && s->done > last && s->done < s->limit &&
+		    ++walks < WALKS_MAX);
 	} else if (s->dry_run) {
 		s->done += most;
 	} else if (most > 0) {

@@ -206,6 +206,16 @@ struct mq_place {
 	/* All messages are to be dropped; from DELAYED, those in line for a group first, which
 	 * could become ready meanwhile. */
 	bool drop_all;
+	/* Change that mq_layout.take() makes to the messages; NULL: none. */
+	const struct mq_change *change;
+};
+
+/* A change of messages that wait, or are rejected.  They stay in their queue, unless take()
+ * has another one; what waits in line for its group, or for a batch, keeps its turn. */
+struct mq_change {
+	bool ordered; /* to this priority */
+	int priority;
+	int64_t due_ms; /* unix time before which they wait; -1: as it is */
 };
 
 /* A message in a slice of a walk. */

@@ -127,8 +127,10 @@ start_move(struct mq_command *c, const struct mq_place *place, const char *how,
     const struct mq_buf *anchor)
 {
 	bool away = rmq_transfer_needed(c, place->queue, to);
+	const struct mq_change *change = place->change;
 	struct mq_idgen ids = {0};
 	char id[MQ_ID_LEN + 1], *departure = NULL;
+	struct mq_buf from = {0};
 
 	rmq_start(c, &rmq_script_move, NULL, place->queue);
 	rmq_key_queue(
@@ -145,9 +147,17 @@ start_move(struct mq_command *c, const struct mq_place *place, const char *how,
 		rmq_key_queue(c, place->queue, "none");
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
 	if (away)
-		departure = mq_xasprintf(
-		    "%s %s %s %s", how, id, mq_state_name(place->state), to);
-	MQ_COMMAND_ARGV(c, rmq_move_argv, .from = mq_str(place_name(place)),
+		departure = mq_xasprintf("%s %s %s %s", how, id,
+		    change != NULL && change->due_ms >= 0 ?
+			"timed" :
+			mq_state_name(place->state),
+		    to);
+	mq_buf_printf(&from, "%s", place_name(place));
+	if (change != NULL && change->ordered)
+		mq_buf_printf(&from, " priority=%d", change->priority);
+	if (change != NULL && change->due_ms >= 0)
+		mq_buf_printf(&from, " due=%lld", (long long)change->due_ms);
+	MQ_COMMAND_ARGV(c, rmq_move_argv, .from = mq_str(mq_buf_str(&from)),
 	    .how = mq_str(away ? departure : how),
 	    .max = mq_int(MIN(max, away ? RMQ_TRANSFER_COUNT : STEP_COUNT)),
 	    .bytes = mq_int(STEP_BYTES),
@@ -156,6 +166,7 @@ start_move(struct mq_command *c, const struct mq_place *place, const char *how,
 	    .anchor = anchor == NULL ? MQ_NO_ARG :
 				       mq_bytes(anchor->data, anchor->len));
 	free(departure);
+	mq_buf_free(&from);
 }
 
 int

@@ -48,7 +48,7 @@ for i = 1, #fields do
       -- If the message has been here before, its earlier result must go.
       call('DEL', to.results .. w.reply_to)
     end
-    arrive(to, element, w, false, front)
+    arrive(to, element, w, false, front, from == 'timed' and w and w.due)
     mark[#mark + 1] = field
     mark[#mark + 1] = stamped
   end

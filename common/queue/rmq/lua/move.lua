@@ -10,7 +10,8 @@
 --   queues     rmq::queues, or outgoing
 --   list       if from is 'rejected' or 'unacked', that list
 --   heartbeat  if from is 'unacked', that of the connection, on a cluster its lease of the queue
---   from       the place (see lib/source.lua)
+--   from       the place (see lib/source.lua); behind it ' priority=N', ' due=MS' or both, if
+--              chosen messages change so; in line for their group or a batch, they stay there
 --   max        messages
 --   bytes      about how many
 --   cursor     for chosen messages, where the walk is, and its anchor (see walk.lua)
@@ -36,10 +37,15 @@
 -- A crash before: all messages are where they were.  After: each is in its new place only, or
 -- in outgoing, from where a cleaner brings it to the other queue.
 
+-- include json
+-- include headers
 -- include place
 -- include moves
 -- include source
 
+local priority, due = from:match(' priority=(%S+)'), from:match(' due=(%d+)')
+local changes, due_ms = priority or due, tonumber(due)
+from = from:match('^%a+')
 how, max = prepare_departure(how, queues), tonumber(max)
 local room, work = tonumber(bytes), 1000
 local w = cursor and parse_walk(cursor, anchor)
@@ -99,9 +105,41 @@ local function how_ended(element)
   return (why == 'expired' or why == 'stale') and 'expired' or 'rejected'
 end
 
+-- A message with its new priority and time; one without a header keeps none where it can.
+local function changed(element)
+  if element:sub(1, 5) ~= '\255\0\190\190J' then
+    if (not priority or priority == '0') and not (due and departure) then
+      return element
+    end
+    element = '\255\0\190\190J{}\n' .. element
+  end
+  if priority then
+    element = with_header(element, 'Mq-Priority', priority ~= '0' and { priority } or nil)
+  end
+  return due and with_header(element, 'Mq-Due', { due }) or element
+end
+
+-- Changes a member of delayed at its place, unless it gets another one; returns the member to
+-- remove then, or nil.
+local function change_there(member, element, w)
+  local score = call('ZSCORE', q.delayed, member)
+  if due and tonumber(score) < FOLLOWS then
+    return nil
+  end
+  if due and w then
+    note_due(q, w, due_ms)
+  end
+  if member:sub(33) == element then
+    return ''
+  end
+  call('ZADD', q.delayed, score, member:sub(1, 32) .. element)
+  return member
+end
+
 -- Moves messages of a part, from the first on, while there is work left; returns how many.
-local function move(part)
-  local headed, n = departure, 0
+-- members: in delayed, those of chosen ones, or what to remove in their place.
+local function move(part, members)
+  local headed, n = departure or changes, 0
   for i = 1, #part do
     room = room - #part[i]
     headed = headed or part[i]:byte() == 255
@@ -117,8 +155,9 @@ local function move(part)
   while n < #part and work > 0 do
     n = n + 1
     new[n] = holds and part[n] or anew(part[n], 'Mq-Attempt')
+    new[n] = changes and changed(new[n]) or new[n]
     asks[n] = options(new[n]) or false
-    any = any or asks[n]
+    any = any or asks[n] or changes
     if asks[n] and asks[n].batch then
       in_batches().check(q, asks[n])
       asks[n].returned = not holds and moves and same and how_ended(part[n])
@@ -130,8 +169,18 @@ local function move(part)
     sure = true
   end
   for i = 1, moves and n or 0 do
-    arrive(to, from == 'delayed' and not departure and at_once(q, new[i], asks[i])
-      or new[i], asks[i], same and holds, front)
+    local element, w = new[i], asks[i]
+    local there = changes and same and from == 'delayed' and change_there(members[i], element, w)
+    if there then
+      members[i] = there
+    else
+      if from == 'delayed' and not departure and not (due and due_ms > now) then
+        element = at_once(q, element, w)
+      elseif changes and w and same and holds then
+        w.after = nil
+      end
+      arrive(to, element, w, same and holds, front, due_ms)
+    end
   end
   arrive_plain(to, front)
   for i = 1, holds and not (moves and same) and n or 0 do
@@ -226,7 +275,7 @@ local function move_chosen(s)
   end
   -- Each step searches the slice again, so it moves more than a step of unseen messages.
   work = 2 * work
-  local n = move(found)
+  local n = move(found, places)
   if s.low then
     call('ZREM', s.key, unpack(places, 1, n))
   else
@@ -280,7 +329,7 @@ if moved > 0 and moves then
   make_known(to, queues)
 end
 for i = 1, #gone do
-  leave(q, gone[i], (from == 'delayed' or not moves) and 'vanish' or 'done',
+  leave(q, gone[i], (from ~= 'unacked' or not moves) and 'vanish' or 'done',
     moves and 'pushed' or 'purged')
   if not moves then
     tell(q, gone[i], 'purged')

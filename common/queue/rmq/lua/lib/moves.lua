@@ -76,24 +76,39 @@ local function arrive_plain(q, first)
   plain = {}
 end
 
--- Puts a message into a queue, to be claimed.  own: the message still has its group and key
--- there.  Messages without options are collected for arrive_plain().
-local function arrive(q, element, w, own, first)
+-- Notes in the key of a message when that is due.
+local function note_due(q, w, due)
+  if own(q, 'k', w.key, w) and not tonumber(w.unique) then
+    lock(q, w, false, due > now and due)
+  end
+end
+
+-- Puts a message into a queue, to be claimed, or to wait until `due`, if any.  own: the message
+-- still has its group and key there.  Messages without options that wait for nothing are
+-- collected for arrive_plain().
+local function arrive(q, element, w, own, first, due)
+  due = due and due > now and due or 0
   if departure then
     departure.n = departure.n + 1
     plain[#plain + 1] = string.format('%s%06d%s', departure.id, departure.n,
       departure.rest)
   end
-  if departure or not w then
+  if departure or not w and due == 0 then
     plain[#plain + 1] = element
     return
   end
   arrive_plain(q, first)
-  if not own then
+  if not w then
+    admit(q, element, nil, due, in_order())
+    return
+  elseif not own then
     element, w = prepare(q, element, w)
   elseif w.key and not tonumber(w.unique) then
     lock(q, w)
   end
-  admit(q, element, w, 0, '', first)
+  admit(q, element, w, due, due > 0 and in_order() or '', first)
   refresh_locks(q, w)
+  if due > 0 then
+    note_due(q, w, due)
+  end
 end
