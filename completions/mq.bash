@@ -211,7 +211,7 @@ _mq_add_argument() {
 	--push | --notify | --to) _mq_add_lines < <(_mq_queues) ;;
 	--help) _mq_add_words all ;;
 	--sort) _mq_add_words name ready delayed unacked rejected consumers age in out ;;
-	--list) _mq_add_words ready delayed unacked rejected ;;
+	--list) _mq_add_words ready delayed unacked rejected "done" ended ;;
 	--backoff) _mq_add_words 1s..10m ;;
 	--retry-on) _mq_add_words err ;;
 	--output) [[ $tool == mq-stats ]] || _mq_add_words live lines runs ;;
@@ -252,7 +252,7 @@ _mq_ids() {
 	local id rest word state=rejected
 	for word in "${words[@]}"; do
 		case $word in
-		--ready | ready | --delayed | delayed | --running | unacked) state=${word#--} ;;
+		--ready | ready | --delayed | delayed | --running | unacked | "done" | ended) state=${word#--} ;;
 		esac
 	done
 	if [[ $state == running ]]; then

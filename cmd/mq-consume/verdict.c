@@ -55,6 +55,7 @@ note_result(const struct judgement *j, enum mq_end state, const char *text)
 	    .text = text != NULL && text[0] != '\0' ? text : NULL,
 	    .status = goes_on ? -1 : j->f.status,
 	    .signal = goes_on ? NULL : j->f.signal,
+	    .seconds = j->unrun ? 0 : m->ran_s,
 	    .attempts = m->attempts + !j->unrun,
 	    .host = j->f.host[0] != '\0' ? j->f.host : NULL,
 	    .to = goes_on ? m->to : NULL,

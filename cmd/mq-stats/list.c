@@ -1,6 +1,5 @@
 #include "stats.h"
 
-#define SCREENFUL	    20
 #define COLUMNS		    80 /* least width of a line, also without a terminal */
 #define FIXED_COLUMNS	    (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2)
 #define PAYLOAD_COLUMNS_MIN 10
@@ -135,6 +134,25 @@ print_list_head(struct list *l, const struct mq_scan *slice)
 	print_line(l, "ID", "AGE", "ATTEMPTS", title, "PAYLOAD");
 }
 
+void
+list_print_framed(
+    const struct mq_buf *out, enum mq_framing framing, bool terminal)
+{
+	size_t n = out->len;
+	char *text;
+
+	if (framing == MQ_FRAME_JSONL) {
+		output_json(out->data, n);
+	} else if (!terminal) {
+		fwrite(out->data, 1, n, stdout);
+	} else {
+		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
+		text = mq_visible(n > 0 ? out->data : "", n);
+		puts(text);
+		free(text);
+	}
+}
+
 static void
 print_framed(const struct list *l, const struct message *s)
 {
@@ -142,28 +160,16 @@ print_framed(const struct list *l, const struct message *s)
 	    l->json ? MQ_FRAME_JSONL : l->options->framing;
 	struct mq_frame_meta meta = {.id = s->id, .queue = l->place.queue};
 	struct mq_buf out = {0};
-	size_t n;
-	char *text;
 
 	if (framing == MQ_FRAME_JSONL)
 		meta.more = message_facts(s);
 	mq_frame_write(&out, framing, &s->envelope, &meta);
 	json_decref(meta.more);
-	n = out.len;
 	if (l->json) {
 		fputs(l->shown == 0 ? "[" : ",\n", stdout);
-		output_json(out.data, n - 1);
-	} else if (framing == MQ_FRAME_JSONL) {
-		output_json(out.data, n);
-	} else if (!l->terminal) {
-		fwrite(out.data, 1, n, stdout);
+		output_json(out.data, out.len - 1);
 	} else {
-		/* On a terminal, the text is made visible and gets a line of its
-		 * own. */
-		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
-		text = mq_visible(n > 0 ? out.data : "", n);
-		puts(text);
-		free(text);
+		list_print_framed(&out, framing, l->terminal);
 	}
 	mq_buf_free(&out);
 }

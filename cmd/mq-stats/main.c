@@ -4,7 +4,7 @@
  * collect.c asks the server and fills a model, which outputs read.  Outputs do not know each
  * other; some walk through messages:
  *
- *	watch	json	prometheus	check	list	reasons	one	html	server
+ *	watch	json	prometheus	check	list	ended	reasons	one	html	server
  *
  * With --http, options.c makes options of a request first.
  *
@@ -109,6 +109,11 @@ show_messages(
 	enum mq_state state = list ? o->list.state : MQ_REJECTED;
 	long seen = 0;
 
+	if (list && o->list.ends != ENDS_NONE) {
+		mq_option_needs(&o->shared, "--list done", MQ_HAS_RESULTS);
+		mq_filter_check_ended(&o->list.filter, "--list done");
+		return find_queues(c, 0, m) && ended_print(c, o, m);
+	}
 	known =
 	    find_queues(c, state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0, m);
 	if (list)

@@ -50,10 +50,16 @@ take_subject(void *into, const struct mq_given *given)
 	enum subject subject = (enum subject)given->option->which;
 
 	set_subject(o, subject, given->option->name);
-	if (subject == SUBJECT_LIST)
-		forbid(mq_state_parse(given->arg, &o->list.state) == -1,
-		    "%s: %s: must be ready, delayed, unacked or rejected",
+	if (subject == SUBJECT_LIST) {
+		o->list.ends = strcmp(given->arg, "done") == 0 ? ENDS_DONE :
+		    strcmp(given->arg, "ended") == 0	       ? ENDS_ALL :
+								 ENDS_NONE;
+		forbid(o->list.ends == ENDS_NONE &&
+			mq_state_parse(given->arg, &o->list.state) == -1,
+		    "%s: %s: must be ready, delayed, unacked, rejected, done "
+		    "or ended",
 		    given->name, given->arg);
+	}
 	if (subject != SUBJECT_HTTP)
 		return;
 	o->port = given->arg == NULL ?
@@ -136,7 +142,8 @@ static const struct mq_option subjects[] = {
 	.at = offsetof(struct stats_options, list.filter)},
     {0, "--list", "STATE",
 	"+the ready, delayed, unacked or rejected messages\n"
-	"of a queue, the next one first",
+	"of a queue, the next one first; done, or all ended,\n"
+	"the newest first, while --keep keeps them",
 	.take = take_subject, .which = SUBJECT_LIST},
     {0, "--reasons", NULL,
 	"+why messages of a queue were rejected, in groups\n"

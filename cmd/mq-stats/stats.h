@@ -308,8 +308,11 @@ void model_free(struct model *);
 
 /* --- options ------------------------------------------------------------ */
 
+#define SCREENFUL 20 /* messages of a list, unless a number is said */
+
 struct list_options {
 	enum mq_state state;
+	enum { ENDS_NONE, ENDS_DONE, ENDS_ALL } ends; /* not NONE: no state */
 	struct mq_filter filter;
 	bool newest;		 /* the newest first */
 	long offset;		 /* messages to skip */
@@ -466,6 +469,13 @@ void prometheus_print(const struct model *);
  * was shown; sets *seen to the number of messages read. */
 bool list_print(struct collector *, const struct stats_options *,
     const struct model *, long *seen);
+
+/* Prints --list done or ended: the ends that a queue keeps, of any number.  Returns whether any
+ * end was shown; else says why. */
+bool ended_print(
+    struct collector *, const struct stats_options *, const struct model *);
+/* Prints a framed text; on a terminal, it is made visible and gets a line of its own. */
+void list_print_framed(const struct mq_buf *, enum mq_framing, bool terminal);
 
 /* Prints --reasons: groups of the reasons of a queue's rejected messages that match.
  * Returns whether any matched; sets *seen to the number of messages read. */

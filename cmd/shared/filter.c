@@ -117,6 +117,21 @@ mq_filter_check(const struct mq_filter *f, const struct mq_layout *l)
 			check_id(c->text, l);
 }
 
+void
+mq_filter_check_ended(const struct mq_filter *f, const char *about)
+{
+	const struct mq_condition *c;
+	bool kept = true;
+
+	for (c = f->conditions; c != NULL; c = c->next)
+		kept &= c->subject != BATCH && c->subject != KEY &&
+		    c->subject != STDERR && c->subject != HEADER;
+	forbid(!kept,
+	    "%s takes only the filters --id, --match, --reason, --since and "
+	    "--older-than",
+	    about);
+}
+
 bool
 mq_filter_given(const struct mq_filter *f)
 {

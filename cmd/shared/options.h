@@ -283,6 +283,8 @@ void mq_filter_take(void *filter, const struct mq_given *);
 
 /* Ends with exit 64 if the layout cannot have an id, or nothing follows --not. */
 void mq_filter_check(const struct mq_filter *, const struct mq_layout *);
+/* Refuses filters by what is not kept of a message that has ended; about: the option. */
+void mq_filter_check_ended(const struct mq_filter *, const char *about);
 
 /* Whether any filter is given. */
 bool mq_filter_given(const struct mq_filter *);

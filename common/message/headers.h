@@ -257,7 +257,7 @@ json_int_t mq_history_last_number(const struct mq_envelope *, const char *name);
  * JSON object on one line,
  *
  *	{"id": "...", "state": "done", "text": "what the script said last",
- *	 "status": 0, "attempts": 1, "host": "web1",
+ *	 "status": 0, "seconds": 0.25, "attempts": 1, "host": "web1",
  *	 "finished_ms": 1795207725000}
  *
  * with "signal": "SEGV" in place of status for a run that was killed, neither if nothing
@@ -285,6 +285,7 @@ struct mq_ending {
 	const char *text;    /* NULL: none */
 	int status;	     /* exit status of the last run; -1: none */
 	const char *signal;  /* name without SIG, or number; NULL: none */
+	double seconds;	     /* that the last run took; 0: not known */
 	long attempts;	     /* runs of the message */
 	const char *host;    /* host of the last run; NULL: not known */
 	const char *to;	     /* PUSHED: the queue; else NULL */

@@ -55,6 +55,10 @@ mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
 	mq_json_set(v, "signal", mq_json_text(e->signal));
 	if (e->signal == NULL && e->status >= 0)
 		mq_json_set(v, "status", json_integer(e->status));
+	if (e->seconds > 0)
+		mq_json_set(v, "seconds",
+		    json_real(
+			(double)(int64_t)(e->seconds * 1000 + 0.5) / 1000));
 	mq_json_set(v, "attempts", json_integer(e->attempts));
 	mq_json_set(v, "host", mq_json_text(e->host));
 	mq_json_set(v, "to", mq_json_text(e->to));
@@ -139,6 +143,7 @@ mq_ending_read(const char *p, size_t n, struct mq_ending *e)
 	e->text = text_of(v, "text");
 	e->status = (int)number_of(v, "status", INT_MAX, -1);
 	e->signal = text_of(v, "signal");
+	e->seconds = json_number_value(json_object_get(v, "seconds"));
 	e->attempts = (long)number_of(v, "attempts", INT_MAX, 0);
 	e->host = text_of(v, "host");
 	e->to = text_of(v, "to");

@@ -374,6 +374,90 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 	return result;
 }
 
+/* --- ends ---------------------------------------------------------------- */
+
+#define TIME_LEN 13 /* digits of an end's time in ms, before the id */
+
+/* A slice of a walk, and the members of the index that it has, each with its score. */
+struct ends {
+	const struct mq_layout *layout;
+	struct mq_ended *walk;
+	redisReply **members;
+};
+
+static void
+ask_end(void *arg, size_t i, struct mq_command *c)
+{
+	const struct ends *s = arg;
+	const redisReply *member = s->members[2 * i];
+
+	ask_result(s->layout->extra, c, s->walk->queue,
+	    member->len > TIME_LEN ? member->str + TIME_LEN : "", 0);
+}
+
+static int
+store_end(void *arg, size_t i, redisReply *reply)
+{
+	const struct ends *s = arg;
+	struct mq_ending *e = &s->walk->list[i];
+	char time[TIME_LEN + 1];
+
+	snprintf(time, sizeof(time), "%s", s->members[2 * i]->str);
+	if (reply->type == REDIS_REPLY_STRING &&
+	    mq_ending_read(reply->str, reply->len, e) == 0 &&
+	    e->finished_ms != strtoll(time, NULL, 10)) {
+		mq_ending_free(e);
+		*e = (struct mq_ending){0};
+	}
+	return 0;
+}
+
+int
+mq_ended_next(struct mq_redis *r, const struct mq_layout *layout,
+    struct mq_ended *w, int max)
+{
+	struct mq_command c = mq_redis_command(r);
+	struct ends s = {layout, w, NULL};
+	redisReply *reply;
+	int rv, i;
+
+	mq_ended_free(w);
+	if (w->score[0] == '\0')
+		strlcpy(w->score, "+inf", sizeof(w->score));
+	mq_command_plain(&c, "ZREVRANGEBYSCORE");
+	layout->extra->key(&c, w->queue, "ended");
+	mq_command_add(
+	    &c, "%s -inf WITHSCORES LIMIT %ld %d", w->score, w->same, max);
+	reply = mq_call(r, &c, REDIS_REPLY_ARRAY);
+	if (reply == NULL)
+		return -1;
+	w->count = (int)(reply->elements / 2);
+	w->end = w->count < max;
+	w->list = mq_xcalloc((size_t)w->count + 1, sizeof(*w->list));
+	s.members = reply->element;
+	for (i = 0; i < w->count; i++, w->same++)
+		if (strcmp(s.members[2 * i + 1]->str, w->score) != 0) {
+			strlcpy(w->score, s.members[2 * i + 1]->str,
+			    sizeof(w->score));
+			w->same = 0;
+		}
+	rv = mq_ask_all(r, (size_t)w->count, ask_end, store_end, &s);
+	freeReplyObject(reply);
+	return rv;
+}
+
+void
+mq_ended_free(struct mq_ended *w)
+{
+	int i;
+
+	for (i = 0; i < w->count; i++)
+		mq_ending_free(&w->list[i]);
+	free(w->list);
+	w->list = NULL;
+	w->count = 0;
+}
+
 /* --- known --------------------------------------------------------------- */
 
 #define TYPO_LETTERS 5 /* shorter names are too similar for a hint */

@@ -110,6 +110,26 @@ enum mq_call mq_ending_ask(struct mq_redis *, const struct mq_layout *,
     const char *queue, const char *id, int64_t block_ms, bool *ended,
     struct mq_ending *ending);
 
+/* --- ends ---------------------------------------------------------------- */
+
+/* A walk through the ends of which a queue keeps the results by --keep, that first which is
+ * kept longest: with one DUR, the newest first.  Starts zeroed except the queue. */
+struct mq_ended {
+	const char *queue;
+	/* The slice: an end whose result has gone, or is that of a later run, has no id. */
+	struct mq_ending *list;
+	int count;
+	bool end; /* no slice follows */
+	/* Only the walk uses these: where the next slice begins. */
+	char score[32];
+	long same;
+};
+
+/* Reads a slice of at most max ends, in place of the one before. */
+int mq_ended_next(
+    struct mq_redis *, const struct mq_layout *, struct mq_ended *, int max);
+void mq_ended_free(struct mq_ended *);
+
 /* --- kept output ----------------------------------------------------------- */
 
 /* Parts of the kept output of a message, in their order: "1" and "2", bytes of standard output and

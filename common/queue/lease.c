@@ -104,8 +104,9 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 {
 	int64_t asked = mq_result_wanted(&m->envelope) ? MQ_RESULT_KEEP_MS : 0;
 	int64_t own = s->keep_ms;
-	struct mq_result result = {
-	    .id = m->id, .keep_ms = own > asked ? own : asked};
+	struct mq_result result = {.id = m->id,
+	    .keep_ms = own > asked ? own : asked,
+	    .listed = own > 0};
 	struct mq_settlement how = {.outcome = end == NULL ? MQ_OUTCOME_FRONT :
 		end->state == MQ_END_DONE		   ? MQ_OUTCOME_ACK :
 		end->state == MQ_END_PUSHED		   ? MQ_OUTCOME_PUSH :

@@ -318,6 +318,7 @@ struct mq_result {
 	const char *text; /* see message/headers.h */
 	size_t len;
 	int64_t keep_ms; /* life of the result, above 0 */
+	bool listed;	 /* among what has ended; see mq_ended_next() */
 };
 
 /* A message that tells another queue of an end. */

@@ -240,7 +240,7 @@ shows() {
 		64 mq-stats --http --host http://a/ => --host: http://a/: must be a host name, without a port
 		64 mq-stats --payloads q => --payloads needs --http
 		64 mq-stats --refresh 5 q => --refresh needs --html or --http
-		64 mq-stats --list odd q => --list: odd: must be ready, delayed, unacked or rejected
+		64 mq-stats --list odd q => --list: odd: must be ready, delayed, unacked, rejected, done or ended
 		64 mq-stats --list ready => --list needs one queue (try --help)
 		64 mq-stats --list ready q r => --list needs one queue (try --help)
 		64 mq-stats --reasons => --reasons needs one queue (try --help)

@@ -246,7 +246,7 @@ held_by_c() {
 }
 
 @test "upkeep: a queue is deleted when nobody uses it, and its connections are those" {
-	local own="$keys ${q}rejected rate counters paused settings watch idle holders slots minutes hours form1 form2 out in"
+	local own="$keys ${q}rejected rate counters paused settings watch idle holders slots minutes hours ended form1 form2 out in"
 	local c="beat queues consumers unacked form3 form4"
 	delete() {
 		step delete "${NAMES-rmq::queues} rmq::connections $own $c" "q $1 c"

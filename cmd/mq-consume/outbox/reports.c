@@ -200,7 +200,8 @@ result_add(struct outbox *o, const struct message *m, struct mq_settlement *how,
 		*result = (struct mq_result){.id = m->id,
 		    .text = m->result.data,
 		    .len = m->result.len,
-		    .keep_ms = m->keep_ms};
+		    .keep_ms = m->keep_ms,
+		    .listed = rules_of(o->opt, m->queue)->keep_ms > 0};
 		how->result = result;
 	}
 	notice->queue = m->notified;

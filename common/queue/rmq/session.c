@@ -231,7 +231,8 @@ announce(const struct mq_session *s, int queue, const struct mq_settlement *how,
 	    .keep_ms = mq_int(result->keep_ms), .field = mq_str(field),
 	    .notice = notice == NULL ?
 		mq_str("") :
-		mq_bytes(notice->element.data, notice->element.len));
+		mq_bytes(notice->element.data, notice->element.len),
+	    .listed = result->listed ? mq_str("1") : MQ_NO_ARG);
 }
 
 static void

@@ -2,7 +2,7 @@
 -- result, and send a notice to another queue.
 --
 -- KEYS q:PLACES unacked known lease info notify=* notified=* | [to:PLACES]
--- ARGV how element header offset ms unique receipt id result keep_ms field notice
+-- ARGV how element header offset ms unique receipt id result keep_ms field notice [listed]
 -- NEEDS DEL RPUSH PEXPIRE HGET HMGET HSET HDEL ZRANGEBYSCORE GET ZADD LPUSH ZREM
 --
 --   notify, notified  for a notice, see lib/notices.lua
@@ -10,6 +10,7 @@
 --   id                whose result is kept for keep_ms; '': none is kept
 --   field             of the notice in outgoing, or ''
 --   notice            the notice, a message; '': none
+--   listed            there: the end is listed, too
 --   reply             as settle.lua; also 0 if the receipt was used, or its lease is over
 --
 -- A crash before: the message is unacked.  After: everything has happened.
@@ -39,6 +40,9 @@ if receipt then
 end
 if id ~= '' then
   keep_result(q, id, result, keep_ms)
+  if listed then
+    list_end(q, id, result, keep_ms)
+  end
 end
 if notice ~= '' then
   send_notice(notify, notified, known, field, notice)

@@ -1,7 +1,7 @@
 -- Remove a queue without consumers and unacked messages, with all of its keys.
 --
 -- KEYS names=known listed q:PLACES rejected rate counters paused settings watch idle
---      holders slots minutes hours other-ready other-rejected outgoing incoming | (lease queues
+--      holders slots minutes hours ended other-ready other-rejected outgoing incoming | (lease queues
 --      consumers unacked other-consumers other-unacked)...
 -- ARGV queue look connection...
 --
@@ -67,7 +67,7 @@ for i = 1, #held, 2 do
   end
 end
 call('UNLINK', q.ready, q.priority, q.delayed, q.locks, q.clock, q.results, rejected,
-  rate, counters, paused, settings, watch, idle, holders, slots, minutes, hours)
+  rate, counters, paused, settings, watch, idle, holders, slots, minutes, hours, ended)
 -- For a day, the marks in incoming keep messages from arriving twice.
 call('PEXPIRE', incoming, 86400000)
 for i = first_connection, #ARGV do
