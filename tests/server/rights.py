@@ -152,6 +152,7 @@ stats list * 0 --list ready q
 stats list * 0 --list delayed q
 stats list * 0 --list rejected q
 stats list * 0 --list unacked q
+stats list rmq 0,1 --list ended q
 stats list * 0 --list delayed --match . --offset 900 many
 stats list * 0 --list delayed --offset 900 many
 stats reasons * 0 --reasons q
@@ -177,6 +178,11 @@ return from * 0 --from delayed q
 return from rmq 0 --from unacked:@dead q
 return to * 0 --to p q
 return existing * 0,1 --existing --to p q
+return delay rmq 0 --delay 1h q
+return delay,from rmq 0 --from ready --delay 1h q
+return at,from rmq 0 --from delayed --at tomorrow q
+return priority,from rmq 0 --from ready --priority 5 q
+return priority,from rmq 0 --from delayed --priority 5 q
 return new * 0,1 --new --to p q
 return clone rmq 0 --clone --from ready f
 return clone,to * 0,64 --clone --from ready --to p q
