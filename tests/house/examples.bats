@@ -881,6 +881,11 @@ mq_production() {
 		ends 0
 		assert_line --index 0 --regexp '^HTTP/1.[01] 200 '
 		;;
+	'mq-stats --check done-within=26h backup')
+		mq-publish -q backup x
+		mq-consume -q --drain backup -- true
+		ends 0
+		;;
 	'mq-stats --check age=10m,rejected=0:100,consumers=1 jobs')
 		ends 2
 		start_mq mq-consume jobs -- ./job
@@ -935,7 +940,7 @@ mq_recipes() {
 		[[ $(cat ran) == 12345end ]]
 		;;
 	'seq 4 | mq-publish -l --wait squares') collects ;;
-	'mq-consume -j4 squares '*)
+	'mq-consume -j4 --result stdout squares '*)
 		mq-publish -q squares 7
 		serves has squares "0 0 0 0"
 		;;
