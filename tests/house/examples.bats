@@ -885,6 +885,7 @@ mq_production() {
 		mq-publish -q backup x
 		mq-consume -q --drain backup -- true
 		ends 0
+		fail_with backup ./refused y
 		;;
 	'mq-stats --check age=10m,rejected=0:100,consumers=1 jobs')
 		ends 2
