@@ -3,6 +3,9 @@
 # topologies: cluster
 # --list done and --list ended: what has ended, as long as --keep keeps it.
 
+# What a pattern with groups does, no expansion of the shell does.
+# shellcheck disable=SC1010,SC2001,SC2016
+
 load ../helpers/server
 load ../helpers/consume
 
