@@ -100,8 +100,8 @@ check_change(const struct options *o, const struct mq_layout *layout,
 	int i;
 
 	for (i = 0; i < n && o->changing == NULL && !o->clone; i++)
-		forbid(
-		    o->from.state == MQ_READY && strcmp(o->to, queues[i]) == 0,
+		forbid(o->from.state == MQ_READY && o->to != NULL &&
+			strcmp(o->to, queues[i]) == 0,
 		    "--to: %s: must be another queue", o->to);
 	if (o->changing == NULL)
 		return;

@@ -428,7 +428,9 @@ kept_new(
 void
 kept_free(struct kept *k)
 {
-	while (!TAILQ_EMPTY(&k->runs))
-		free_run(TAILQ_FIRST(&k->runs));
+	struct kept_run *r, *next;
+
+	TAILQ_FOREACH_SAFE(r, &k->runs, link, next)
+		free_run(r);
 	free(k);
 }

@@ -65,7 +65,7 @@ add_left(const struct table *t, struct mq_buf *text, int64_t until_ms)
 static bool
 is_old(const struct table *t, int64_t ms)
 {
-	return ms > 0 && t->now_ms - ms >= 3600 * 1000;
+	return ms > 0 && t->now_ms - ms >= 3600L * 1000;
 }
 
 static void

@@ -25,10 +25,10 @@ notices() {
 	run_mq 1 mq-consume --drain -q --notify ends --push p q -- "$T/works"
 	ends_with 0
 	assert_equal "$(held q) $(held p) $(held ends)" "0 0 0 1 1 0 0 0 0 0 0 0"
-	run sed -E 's/,"host":"[^"]*"//; s/,"finished_ms":[0-9]+//' "$T/out"
-	assert_line 'q {"id":"'"${ids[0]}"'","queue":"q","state":"done","text":"fine","status":0,"attempts":1}'
-	assert_line 'q {"id":"'"${ids[1]}"'","queue":"q","state":"rejected","text":"bad","status":0,"attempts":1}'
-	assert_line 'q {"id":"'"${ids[2]}"'","queue":"q","state":"pushed","attempts":1,"to":"p"}'
+	run sed -E 's/,"host":"[^"]*"//; s/,"finished_ms":[0-9]+//; s/,"seconds":[0-9.]+,/,"seconds":S,/' "$T/out"
+	assert_line 'q {"id":"'"${ids[0]}"'","queue":"q","state":"done","text":"fine","status":0,"seconds":S,"attempts":1}'
+	assert_line 'q {"id":"'"${ids[1]}"'","queue":"q","state":"rejected","text":"bad","status":0,"seconds":S,"attempts":1}'
+	assert_line 'q {"id":"'"${ids[2]}"'","queue":"q","state":"pushed","seconds":S,"attempts":1,"to":"p"}'
 	assert_equal "${#lines[@]}" 3
 }
 

@@ -201,7 +201,7 @@ end_run() {
 	load ../helpers/wire
 	echo '40% of a film' >"$T/say"
 	start_mq mq-consume jobs -- "$T/work"
-	redis acl setuser waits reset on '>pw' '~*' '&*' '+@all' -smembers >/dev/null
+	redis acl setuser waits reset on '>pw' '~*' '&*' '+@all' -smembers -sscan >/dev/null
 	{ sleep 4 && touch "$T/go"; } 3>&- &
 	on_terminal "" "$BUILD/mq-publish" -u "$(url_as waits:pw)" --wait=20s jobs x \
 		>"$T/screen" 3>&-

@@ -95,7 +95,7 @@ from_help() {
 		run "$BUILD/$tool" --help
 		echo "$tool: ${#lines[@]} lines"
 		(("$(wc -l <<<"$output")" <= 22))
-		! grep -E '.{80}' <<<"$output"
+		refute_line --regexp ".{80}"
 		(("$(grep -c '^ \+-' <<<"$output")" <= 12))
 		assert_line --partial "man $tool has more"
 		assert_equal "$output" "$("$BUILD/$tool" -h)"

@@ -188,7 +188,7 @@ esac
 	run_mq 0 mq-consume --drain -l q
 	assert_equal "$(outcomes)" "1500 - 1500 - - -"
 	assert_equal "$(redis hkeys "$counters" | sort | xargs)" \
-		"done now_in now_out now_s published then_in then_out then_s"
+		"done done_s now_in now_out now_s published then_in then_out then_s"
 }
 
 @test "count: what is returned at the end is a run, and no outcome" {

@@ -90,7 +90,8 @@ consume_one() {
 	[ "${lines[3]}" = "${lines[1]} done two is fine" ]
 	# Delayed, with headers of its own, and from JSON.
 	prints 'it is fine' mq-publish --wait=300s -d 50ms -H 'X-A: b' q it
-	prints 'p is fine' mq-publish --wait=300s --jsonl q <<<'{"payload":"p","headers":{"X-B":"Mq-Reply-To"}}'
+	run_mq 0 mq-publish --wait=300s --jsonl q <<<'{"payload":"p","headers":{"X-B":"Mq-Reply-To"}}'
+	assert_output --regexp '^\{"id":"[^"]+","state":"done","text":"p is fine","status":0,'
 	stop_mq
 	script some <<-'E'
 		p=$(cat)
@@ -190,7 +191,7 @@ consume_one() {
 	[ "$(redis llen "$key")" = 1 ]
 	ttl=$(redis pttl "$key")
 	((ttl > 500000 && ttl <= 600000))
-	redis lindex "$key" 0 | grep -q "^{\"id\":\"$id\",\"state\":\"done\",\"text\":\"it is fine\",\"status\":0,\"attempts\":1,\"host\":\"[^\"]*\",\"finished_ms\":[0-9]*}$"
+	redis lindex "$key" 0 | grep -q "^{\"id\":\"$id\",\"state\":\"done\",\"text\":\"it is fine\",\"status\":0,\"seconds\":[0-9.]*,\"attempts\":1,\"host\":\"[^\"]*\",\"finished_ms\":[0-9]*}$"
 	run_mq 0 mq-stats --id "$id"
 	[ "${lines[0]}" = "id          $id" ]
 	[ "${lines[1]}" = 'queue       q' ]
@@ -205,7 +206,7 @@ consume_one() {
 	run_mq 1 mq-stats --id "$id"
 	id=$("$BUILD/mq-publish" -i q it)
 	consume_one --keep 10m q -- sh -c 'kill -SEGV $$'
-	[[ $(redis lindex "rmq::queue::[q]::result::$id" 0) =~ '"state":"rejected",'.*'"signal":"SEGV","attempts":1,' ]]
+	[[ $(redis lindex "rmq::queue::[q]::result::$id" 0) =~ '"state":"rejected",'.*'"signal":"SEGV","seconds":'[0-9.]+',"attempts":1,' ]]
 	[[ $BASH_REMATCH != *'"status"'* ]]
 }
 

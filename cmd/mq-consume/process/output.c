@@ -565,7 +565,7 @@ run_output_label(
 		    r->what, sizeof(r->what), " attempt %ld", m->attempts + 1);
 	if (r->second != NULL)
 		strlcpy(r->second->label, r->label, sizeof(r->second->label));
-	if (r->process->kept != NULL)
+	if (r->process->kept != NULL && r->second != NULL)
 		r->remote = r->second->remote =
 		    kept_begin(r->process->kept, m, worker);
 	write_note(r, r->process->command.line);
