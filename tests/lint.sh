@@ -50,7 +50,7 @@ format() {
 scripts() {
 	shellcheck -s sh completions/table.sh tests/deps.sh tests/lint.sh tests/debian.sh tests/as-redis.sh \
 		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/house/*.sh tests/house/examples/*.sh \
-		tests/house/examples/mq-webhook &&
+		tests/house/examples/mq-webhook tests/house/examples/mq-consume.* &&
 		shellcheck tests/run.sh tests/boot.sh tests/helpers/ports.sh tests/demo.sh tests/valgrind.sh tests/fuzz/run.sh \
 			.ci/run completions/mq.bash &&
 		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/helpers/*.bash
