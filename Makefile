@@ -6,6 +6,7 @@
 #                   TOPOLOGY=sentinel: the tools ask sentinels for the server;
 #                   TOPOLOGY=cluster: it is a cluster;
 #                   REDIS_SERVER=PATH: that server, a Redis or a Valkey
+#   make check-needs    which tests need /proc, the network, npm or root, of all or of TESTS
 #   make test       those tests that need no package beyond the usual; installs nothing
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
 #                   TOPOLOGY=sentinel, cluster: RUNS failovers, or moves of slots
@@ -24,12 +25,15 @@
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, ZSHDIR, FISHDIR,
-#                   DOCDIR, UNITDIR, SYSUSERSDIR, TMPFILESDIR and SYSCONFDIR as usual; make uninstall removes it
+#                   DOCDIR, UNITDIR, SYSUSERSDIR, TMPFILESDIR and SYSCONFDIR as usual; make uninstall removes it;
+#                   SYSTEMD=no: without units, sysusers and tmpfiles; SYSUSERS=no: makes
+#                   no account, as under DESTDIR
 #   make dist       the tarball of what is committed, without debian/
 #   make deb        Debian packages of that, in build-deb
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are the user's; ours come first, so
-# that the user's win; what was built with others is built again.
+# that the user's win; what was built with others is built again.  TLS=yes links
+# its libraries or fails, TLS=no does without; auto: if they are there.
 # SANITIZE=address,undefined builds in a tree of its own.  WERROR=1 turns
 # warnings into errors (CI does).
 
@@ -49,6 +53,15 @@ SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 
 CFLAGS	?= -O2 -g
 PKG_CONFIG ?= pkg-config
+TLS	?= auto
+SYSTEMD	?= yes
+SYSUSERS ?= yes
+
+# allow VARIABLE,VALUES: any other value ends make.
+allow	= $(if $(filter-out 1,$(words $($1)))$(filter-out $2,$($1)),$(error $1=$($1): not one of $2))
+$(call allow,TLS,yes no auto)
+$(call allow,SYSTEMD,yes no)
+$(call allow,SYSUSERS,yes no)
 
 TOOLS	= mq-publish mq-consume mq-lease mq-stats mq-return mq-purge mq-pause mq-set mq-clean
 PAGES	= $(wildcard man/*.1 man/*.7)
@@ -63,10 +76,10 @@ WARN	= -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
 	  -Wold-style-definition -Wformat=2 -Wno-format-nonliteral \
 	  -Wimplicit-fallthrough
 PKGS	= hiredis libbsd-overlay libmd jansson
-# TLS where the libraries for it are.
-TLS	:= $(shell $(PKG_CONFIG) --exists 'hiredis_ssl >= 1.0' 'libssl >= 3.0' && echo -DMQ_TLS)
-PKGS	+= $(if $(TLS),hiredis_ssl libssl libcrypto)
-MQ_CPPFLAGS = $(TLS) -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd -I$(B)
+HAVE_TLS := $(shell $(PKG_CONFIG) --exists 'hiredis_ssl >= 1.0' 'libssl >= 3.0' && echo yes)
+WITH_TLS = $(if $(filter auto,$(TLS)),$(HAVE_TLS),$(filter yes,$(TLS)))
+PKGS	+= $(if $(WITH_TLS),hiredis_ssl libssl libcrypto)
+MQ_CPPFLAGS = $(if $(WITH_TLS),-DMQ_TLS) -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd -I$(B)
 MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
 	  -fstack-protector-strong -fno-common -pthread $(PKG_CFLAGS)
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
@@ -81,7 +94,11 @@ ifdef SANITIZE
 MQ_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 MQ_LDFLAGS += -fsanitize=$(SANITIZE)
 else
-MQ_CPPFLAGS += $(if $(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+# Where code is optimised, unless the user's flags or the compiler itself say something.
+MACROS	:= $(shell echo | $(CC) $(CPPFLAGS) $(CFLAGS) -dM -E -xc - 2>/dev/null | \
+	grep -oE '^.define (_FORTIFY_SOURCE|__OPTIMIZE__) ')
+ASKED	= $(findstring _FORTIFY_SOURCE,$(MACROS) $(CPPFLAGS) $(CFLAGS))
+MQ_CPPFLAGS += $(if $(filter __OPTIMIZE__,$(MACROS)),$(if $(ASKED),,-D_FORTIFY_SOURCE=2))
 endif
 
 COMPILE	= $(CC) $(MQ_CPPFLAGS) $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) -MMD -MP
@@ -182,11 +199,13 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/cmd/shared.a $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: FORCE all prerequisites deps demo check test faults soak bench costs fuzz fuzzers valgrind boot \
+.PHONY: FORCE all prerequisites deps demo check check-needs test faults soak bench costs fuzz fuzzers valgrind boot \
 	reach tests-of mutants \
 	lint html pictures install uninstall dist deb clean hdr-check compdb format
 
 prerequisites:
+	$(if $(filter yes,$(TLS)),$(if $(HAVE_TLS),,$(error TLS=yes: pkg-config \
+	    finds no hiredis_ssl 1.0 with libssl 3.0)))
 	@tests/deps.sh --check build
 
 deps:
@@ -214,12 +233,16 @@ demo:
 
 check:
 	@tests/deps.sh --install build run test $(if $(STATIC),lint)
+	@python3 -B tests/needs.py $(TESTS)
 	@tests/deps.sh --install $(NEEDS) || \
 	    echo "Tests that need these packages will fail." >&2
 	@$(MAKE) --no-print-directory $(PARALLEL) all $(UNITS)
 	$(if $(filter fuzz,$(NEEDS)),-@$(MAKE) --no-print-directory fuzzers)
 	$(if $(filter node,$(NEEDS)),-@tests/deps.sh --npm build/node)
 	@MQ_BUILD=$(B) tests/run.sh $(UNITS) $(if $(STATIC),tests/lint.sh)
+
+check-needs:
+	@python3 -B tests/needs.py $(TESTS)
 
 # What each tool is for; the other tests are about what may go wrong.
 TESTED	= $(wildcard $(foreach t,$(TOOLS:mq-%=%),tests/$t/$t.bats)) tests/consume/verdict.bats tests/queue/wire.bats
@@ -340,8 +363,6 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
 	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(ZSHDIR) \
 	    $(DESTDIR)$(FISHDIR) $(DESTDIR)$(DOCDIR)/examples \
-	    $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
-	    $(DESTDIR)$(TMPFILESDIR) \
 	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	install -m 755 $(TOOLS:%=$(B)/%) $(DESTDIR)$(BINDIR)
 	install -m 644 $(filter %.1,$(PAGES)) $(DESTDIR)$(MANDIR)/man1
@@ -349,12 +370,6 @@ install: all
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 	for e in $(EXAMPLES); do [ -x $$e ] && mode=755 || mode=644; \
 	    install -m $$mode $$e $(DESTDIR)$(DOCDIR)/examples || exit 1; done
-	for u in $(notdir $(UNITS_OF_SYSTEMD)); do \
-	    sed -e 's|@BINDIR@|$(BINDIR)|' -e '/@SANDBOX@/{r cmd/services/sandbox' -e 'd;}' \
-	        cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
-	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
-	install -m 644 cmd/services/mq-tools.sysusers $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf
-	install -m 644 cmd/services/mq-tools.tmpfiles $(DESTDIR)$(TMPFILESDIR)/mq-tools.conf
 	install -m 644 cmd/services/mq-tools.logrotate \
 	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	for t in $(TOOLS); do \
@@ -363,9 +378,20 @@ install: all
 	    chmod 644 $(DESTDIR)$(FISHDIR)/$$t.fish || exit 1; done
 	sed 's|@COMPDIR@|$(COMPDIR)|' completions/_mq >$(DESTDIR)$(ZSHDIR)/_mq
 	chmod 644 $(DESTDIR)$(ZSHDIR)/_mq
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ! command -v systemd-sysusers >/dev/null || { \
+ifeq ($(SYSTEMD),yes)
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR)
+	for u in $(notdir $(UNITS_OF_SYSTEMD)); do \
+	    sed -e 's|@BINDIR@|$(BINDIR)|' -e '/@SANDBOX@/{r cmd/services/sandbox' -e 'd;}' \
+	        cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
+	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
+	install -m 644 cmd/services/mq-tools.sysusers $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf
+	install -m 644 cmd/services/mq-tools.tmpfiles $(DESTDIR)$(TMPFILESDIR)/mq-tools.conf
+ifeq ($(DESTDIR)$(SYSUSERS),yes)
+	[ "$$(id -u)" != 0 ] || ! command -v systemd-sysusers >/dev/null || { \
 	    systemd-sysusers $(SYSUSERSDIR)/mq-tools.conf && \
 	    systemd-tmpfiles --create $(TMPFILESDIR)/mq-tools.conf; }
+endif
+endif
 
 uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(BINDIR)/%)

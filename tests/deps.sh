@@ -2,6 +2,7 @@
 # What the build, the tools and the tests need from the system:
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
+#   deps.sh --print SYSTEM SET...   prints how debian, fedora, alpine or arch calls all of it
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
 # Sets: build tls run test metrics proxy jobs html deb browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
 # CFLAGS say where the compiler looks, as for make.
@@ -30,6 +31,74 @@ packages() {
 		aspell aspell-en ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
 	esac
+}
+
+# What Fedora, Alpine and Arch call it where that differs from Debian, with a comma between two
+# packages; -: they have no such thing, or have it in another one of the same set.
+elsewhere() {
+	cat <<-'END'
+		libc6-dev	glibc-devel	musl-dev	glibc
+		pkg-config	pkgconf-pkg-config	pkgconf	pkgconf
+		libhiredis-dev	hiredis-devel	hiredis-dev	hiredis
+		libbsd-dev	libbsd-devel	libbsd-dev	libbsd
+		libev-dev	libev-devel	libev-dev	libev
+		libjansson-dev	jansson-devel	jansson-dev	jansson
+		libmd-dev	libmd-devel	libmd-dev	libmd
+		libssl-dev	openssl-devel	openssl-dev	-
+		redis-server	valkey	valkey	valkey
+		redis-tools	-	valkey-cli	-
+		bats	bats	bats,bash,coreutils,findutils,gawk,grep,sed	bats
+		libcmocka-dev	libcmocka-devel	cmocka-dev	cmocka
+		python3	python3	python3	python
+		perl	perl-interpreter,perl-JSON-PP	perl	perl
+		procps	procps-ng	procps-ng	procps-ng
+		util-linux	util-linux,util-linux-script	util-linux-misc,setpriv	util-linux
+		groff-base	groff	groff	groff
+		faketime	libfaketime	libfaketime	libfaketime
+		systemd	systemd	-	systemd
+		prometheus	golang-github-prometheus	prometheus	prometheus
+		debhelper	-	-	-
+		dpkg-dev	-	-	-
+		lintian	-	-	-
+		npm	nodejs-npm	npm	npm
+		php-cli	php-cli	php	php
+		libclang-rt-dev	compiler-rt	compiler-rt	compiler-rt
+		clang-format	clang-tools-extra	clang-extra-tools	clang
+		clang-tidy	clang-tools-extra	clang-extra-tools	clang
+		shellcheck	ShellCheck	shellcheck	shellcheck
+	END
+}
+
+# names SYSTEM: of the packages on stdin, one a line.
+names() {
+	case $1 in
+	debian) column=1 ;;
+	fedora) column=2 ;;
+	alpine) column=3 ;;
+	arch) column=4 ;;
+	*) echo "deps.sh: $1: not one of debian, fedora, alpine or arch" >&2; exit 64 ;;
+	esac
+	{ elsewhere && cat; } | awk -v column="$column" '
+		NF > 1 { name[$1] = $column; next }
+		{ print $1 in name ? name[$1] : $1 }' | tr ',' '\n' | grep -vx -e - | sort -u
+}
+
+# Sets system, and the command that installs packages there.
+find_system() {
+	system=debian command="apt-get install"
+	# shellcheck disable=SC1090,SC2154
+	words=$(. "${OS_RELEASE:-/etc/os-release}" 2>/dev/null && echo "${ID-} ${ID_LIKE-}")
+	for word in $words; do
+		case $word in
+		debian) ;;
+		fedora) command="dnf install" ;;
+		alpine) command="apk add" ;;
+		arch) command="pacman -S" ;;
+		*) continue ;;
+		esac
+		system=$word
+		return
+	done
 }
 
 program() {
@@ -133,19 +202,31 @@ install_rsmq() {
 
 mode=$1
 shift
-if [ "$mode" = --npm ]; then
+case $mode in
+--npm)
 	install_rsmq "$1"
 	exit
-fi
+	;;
+--print)
+	system=$1
+	shift
+	packages=$(for set; do packages "$set" || exit; done) || exit
+	printf '%s\n' $packages | names "$system"
+	exit
+	;;
+esac
 want=$(missing "$@")
 [ -n "$want" ] || exit 0
 if [ "$mode" = --install ] && can_install; then
 	install && want=$(missing "$@")
 	[ -n "$want" ] || exit 0
 fi
+find_system
+there=$(echo "$want" | names "$system")
+want=${there:-$want}
 {
-	echo "These packages (Debian's names) are missing:"
+	echo "These packages (the names of $system) are missing:"
 	echo "$want" | sed 's/^/    /'
-	echo "Install them, for example: apt-get install" $want
+	echo "Install them, for example: $command" $want
 } >&2
 exit 78

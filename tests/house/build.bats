@@ -13,7 +13,7 @@ setup() {
 	cd "$T" || return
 	# Nothing of the make that runs the tests.
 	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC CFLAGS CPPFLAGS LDFLAGS \
-		LDLIBS VERSION SANITIZE WERROR TESTS STATIC
+		LDLIBS VERSION SANITIZE WERROR TESTS STATIC TLS SYSTEMD SYSUSERS PKG_CONFIG
 }
 
 teardown() {
@@ -98,6 +98,114 @@ all=(cmd/mq-pause.o cmd/shared/option.o common/lua.o common/message/headers.o co
 	refute grep -q one_more build/lua.c
 }
 
+# A pkg-config that knows all libraries, but these.
+pkg_config_without() {
+	mkdir -p bin
+	cat >bin/pkg-config <<-END
+		#!/bin/sh
+		for word; do
+			case \$word in
+			${1:-nothing}*) exit 1 ;;
+			--libs) libs=1 ;;
+			-*) ;;
+			*) [ -z "\$libs" ] || printf -- '-l%s ' "\$word" ;;
+			esac
+		done
+	END
+	chmod +x bin/pkg-config
+	export PKG_CONFIG=$T/bin/pkg-config
+}
+
+# How the tool would be compiled and linked with these.
+plan() {
+	run make -n build/mq-pause "$@"
+}
+
+@test "make: TLS is yes, no, or as the libraries are" {
+	local value
+	small_tree
+	pkg_config_without hiredis_ssl
+	plan
+	assert_success
+	refute_output --partial MQ_TLS
+	for value in auto no; do
+		plan TLS=$value
+		assert_success
+		refute_output --partial MQ_TLS
+	done
+	run make -s build/mq-pause TLS=yes
+	assert_failure
+	assert_output --regexp '^Makefile:[0-9]+: \*\*\* TLS=yes: .*hiredis_ssl.*libssl.*Stop\.$'
+	# What builds nothing can be done.
+	run make -s clean TLS=yes
+	assert_success
+
+	pkg_config_without
+	for value in yes auto; do
+		plan TLS=$value
+		assert_success
+		assert_output --partial ' -DMQ_TLS '
+		assert_output --partial ' -lhiredis_ssl -llibssl '
+	done
+	plan TLS=no
+	assert_success
+	refute_output --regexp 'MQ_TLS|hiredis_ssl|libssl|libcrypto'
+	# The environment says it, too.
+	TLS=no plan
+	refute_output --partial MQ_TLS
+}
+
+@test "make: what TLS, SYSTEMD and SYSUSERS cannot be is an error" {
+	local word
+	small_tree
+	for word in TLS=on TLS=1 SYSTEMD=auto SYSUSERS=0 "TLS=yes no"; do
+		run make -s -n build/mq-pause "$word"
+		assert_failure
+		assert_output --regexp "^Makefile:[0-9]+: \*\*\* $word: not one of yes no( auto)?\.  Stop\.\$"
+	done
+}
+
+# fortified LEVEL VARIABLE...: the tool is compiled with this level, and without a warning.
+fortified() {
+	local level=$1
+	shift
+	echo "# $*"
+	cat >cmd/mq-pause.c <<-'END'
+		#include <stdio.h>
+		#ifndef _FORTIFY_SOURCE
+		#define _FORTIFY_SOURCE none
+		#endif
+		#define STRING(x) #x
+		#define VALUE(x) STRING(x)
+		int main(void) { puts(VALUE(_FORTIFY_SOURCE)); return 0; }
+	END
+	touch cmd/mq-pause.c
+	run make -s build/mq-pause WERROR=1 "$@"
+	assert_success
+	assert_output ""
+	assert_equal "$(build/mq-pause)" "$level"
+}
+
+@test "make: _FORTIFY_SOURCE is set where nobody has set it, and code is optimised" {
+	local compiler
+	small_tree
+	compiler=$(command -v "${CC:-cc}")
+	# A compiler that leaves it alone, and one that does not, whatever the system's does.
+	mkdir -p bin
+	printf '#!/bin/sh\nexec %s -U_FORTIFY_SOURCE "$@"\n' "$compiler" >bin/plain
+	printf '#!/bin/sh\nexec %s -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=1 "$@"\n' "$compiler" >bin/hard
+	chmod +x bin/*
+	fortified 2 CC="$T/bin/plain"
+	fortified 2 CC="$T/bin/plain" CFLAGS=-Og
+	fortified none CC="$T/bin/plain" CFLAGS=-O0
+	fortified none CC="$T/bin/plain" CFLAGS=
+	fortified 1 CC="$T/bin/hard"
+	fortified 1 CC="$T/bin/plain" CPPFLAGS=-D_FORTIFY_SOURCE=1
+	fortified 1 CC="$T/bin/plain" CFLAGS="-O2 -D_FORTIFY_SOURCE=1"
+	fortified 1 CC="$T/bin/plain" CFLAGS="-O2 -Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=1"
+	fortified none CC="$T/bin/plain" CPPFLAGS=-U_FORTIFY_SOURCE
+}
+
 # What a make would do itself, and let others do.
 would() {
 	make -n "$@" 2>&1 | grep -E '^(make|(MQ_BUILD=.* )?tests/)'
@@ -150,6 +258,117 @@ deps() {
 	refute_output --partial libev-dev
 }
 
+# names SYSTEM SET...: what deps.sh prints.
+names() {
+	run "$root/tests/deps.sh" --print "$@"
+}
+
+@test "deps.sh: prints the packages of other distributions, and asks no package manager" {
+	local sets system package
+	sets=$(sed -n '/^packages() {/,/^}/s/^\t\([a-z]*\)) echo.*/\1/p' "$root/tests/deps.sh")
+	(($(wc -w <<<"$sets") >= 13))
+	mkdir bin
+	for package in apt-get apt dnf yum rpm apk pacman sudo; do
+		printf '#!/bin/sh\necho "%s" >>"%s"\n' "$package" "$T/ran" >"bin/$package"
+	done
+	chmod +x bin/*
+	PATH=$T/bin:$PATH
+	# shellcheck disable=SC2086 # words
+	for system in debian fedora alpine arch; do
+		names $system $sets
+		assert_success
+		# One a line, each once, all of them names.
+		run ! grep -vxE '[A-Za-z0-9][A-Za-z0-9+._-]*' <<<"$output"
+		names $system $sets
+		assert_equal "$output" "$(sort -u <<<"$output")"
+		((${#lines[@]} > 40))
+	done
+	names debian build
+	assert_line libhiredis-dev
+	names fedora build
+	assert_equal "$(xargs <<<"$output")" \
+		"gcc glibc-devel hiredis-devel jansson-devel libbsd-devel libev-devel libmd-devel make pkgconf-pkg-config"
+	names alpine build tls
+	assert_equal "$(xargs <<<"$output")" \
+		"gcc hiredis-dev jansson-dev libbsd-dev libev-dev libmd-dev make musl-dev openssl openssl-dev pkgconf"
+	names arch build run
+	assert_equal "$(xargs <<<"$output")" \
+		"gcc glibc hiredis jansson libbsd libev libmd make pkgconf valkey"
+	[ ! -e ran ]
+	for system in "" slackware; do
+		names "$system" build
+		[ "$status" = 64 ]
+		assert_output --partial "debian, fedora, alpine or arch"
+	done
+	names fedora nonsense
+	[ "$status" = 64 ]
+	# Each name of another system is that of a package of ours.
+	for package in $(sed -n '/^elsewhere() {/,/^}/s/^\t\t\([a-z0-9-]*\)\t.*/\1/p' "$root/tests/deps.sh"); do
+		# shellcheck disable=SC2086
+		names debian $sets
+		assert_line "$package"
+	done
+}
+
+@test "deps.sh: what is missing has the names of the system that it runs on" {
+	local system command
+	mkdir bin
+	printf '#!/bin/sh\nexit 1\n' >bin/pkg-config
+	chmod +x bin/pkg-config
+	export PKG_CONFIG=$T/bin/pkg-config OS_RELEASE=$T/os-release
+	while read -r system command; do
+		printf 'NAME=x\n%b\n' "$system" >os-release
+		run "$root/tests/deps.sh" --check build
+		[ "$status" = 78 ]
+		assert_output --regexp "$command .*jansson"
+	done <<-'END'
+		ID=debian apt-get install .*libhiredis-dev
+		ID=ubuntu\nID_LIKE=debian apt-get install .*libhiredis-dev
+		ID=nothing apt-get install .*libhiredis-dev
+		ID=fedora dnf install .*hiredis-devel
+		ID="rocky"\nID_LIKE="rhel\x20centos\x20fedora" dnf install .*hiredis-devel
+		ID=alpine apk add .*hiredis-dev
+		ID=arch pacman -S .*hiredis
+		ID=manjaro\nID_LIKE=arch pacman -S .*hiredis
+	END
+	rm os-release
+	run "$root/tests/deps.sh" --check build
+	assert_output --partial "apt-get install"
+}
+
+# What the list has behind a need.
+needy() {
+	sed -n "s/^$1: //p" "$T/list" | tr ' ' '\n'
+}
+
+@test "make check: names the tests that need what a builder may not have" {
+	local need file
+	make -s -C "$root" check-needs >list
+	assert_equal "$(sed 's/:.*//' list | xargs)" "proc network npm root"
+	for need in proc network npm root; do
+		for file in $(needy $need); do
+			[ -e "$root/$file" ]
+		done
+	done
+	# Those that have it in them, also by way of a helper or of a program beside them.
+	for file in consume/worker consume/consume process/exhaust faults/faults; do
+		needy proc | grep -qx "tests/$file.bats"
+	done
+	for file in peers/node peers/node-kill; do
+		needy npm | grep -qx "tests/$file.bats"
+		needy network | grep -qx "tests/$file.bats"
+	done
+	for file in server/disk process/signals; do
+		needy root | grep -qx "tests/$file.bats"
+	done
+	run ! grep -E 'pause/pause|publish/time|stats/past' list
+	# Of some files, those; and make check begins with it.
+	make -s -C "$root" check-needs TESTS="tests/server/disk.bats tests/pause/pause.bats" >list
+	assert_equal "$(<list)" $'proc:\nnetwork:\nnpm:\nroot: tests/server/disk.bats'
+	make -n -C "$root" check 2>&1 | grep -n 'tests/needs.py\|tests/run.sh' | sort -n | head -n 1 |
+		grep 'tests/needs.py'
+}
+
 @test "make check: a browser, node and clang are wanted by those tests alone that need them" {
 	local file wanted
 
@@ -193,9 +412,59 @@ deps() {
 	[ ! -e "$T/root/usr/share/doc/mq-tools" ]
 }
 
+# The system's own programs, which note that they ran; and a user who is root.
+system_programs() {
+	local program
+	mkdir -p bin
+	for program in systemd-sysusers systemd-tmpfiles systemctl useradd groupadd adduser addgroup \
+		mandb makewhatis ldconfig chown getent update-rc.d rc-update udevadm; do
+		printf '#!/bin/sh\necho "%s" >>"%s"\n' "$program" "$T/ran" >"bin/$program"
+	done
+	printf '#!/bin/sh\necho 0\n' >bin/id
+	chmod +x bin/*
+	PATH=$T/bin:$PATH
+}
+
+installs() {
+	rm -rf ran tree
+	make -s -o all -C "$root" B="$BUILD" install "$@" >log
+	[ -x tree/bin/mq-consume ]
+}
+
+@test "make install: no program of the system runs under DESTDIR, or with SYSUSERS=no" {
+	system_programs
+	# As it is without a word.
+	installs PREFIX="$T/tree"
+	assert_equal "$(sort ran | xargs)" "systemd-sysusers systemd-tmpfiles"
+	installs PREFIX="$T/tree" SYSUSERS=no
+	[ ! -e ran ]
+	[ -e tree/lib/sysusers.d/mq-tools.conf ]
+	installs DESTDIR="$T/tree" PREFIX=
+	[ ! -e ran ]
+	installs DESTDIR="$T/tree" PREFIX= SYSUSERS=yes
+	[ ! -e ran ]
+	make -s -C "$root" B="$BUILD" DESTDIR="$T/tree" PREFIX= uninstall
+	[ ! -e ran ]
+}
+
+@test "make install: SYSTEMD=no installs nothing of systemd" {
+	system_programs
+	installs PREFIX="$T/tree" SYSTEMD=no
+	[ ! -e ran ]
+	assert_equal "$(find tree -path '*systemd*' -o -path '*sysusers*' -o -path '*tmpfiles*' -o \
+		-name '*.socket' -o -name '*.timer' -a ! -path '*/examples/*')" ""
+	# All else is there.
+	(cd tree && find . ! -type d | sort) >without
+	installs PREFIX="$T/tree" SYSUSERS=no
+	(cd tree && find . ! -type d | sort) >with
+	assert_equal "$(comm -13 with without)" ""
+	assert_equal "$(comm -23 with without | sed 's|[^/]*$||' | sort -u | xargs)" \
+		"./lib/systemd/system/ ./lib/sysusers.d/ ./lib/tmpfiles.d/"
+}
+
 @test "make install: systemd understands the units, which may do no more than they need" {
 	local unit
-	make -s -o all -C "$root" B="$BUILD" PREFIX="$T/tree" install >log
+	make -s -o all -C "$root" B="$BUILD" PREFIX="$T/tree" SYSUSERS=no install >log
 	cd "$T/tree/lib/systemd/system"
 	# Distributions call the server differently; its clients start later, and end before it.
 	assert_equal "$(grep -h ^After= mq-consume@.service mq-clean.service | uniq -c |
