@@ -101,6 +101,14 @@ mq_buf_str(struct mq_buf *b)
 }
 
 void
+mq_buf_drop(struct mq_buf *b, size_t n)
+{
+	b->len -= n;
+	if (b->len > 0)
+		memmove(b->data, b->data + n, b->len);
+}
+
+void
 mq_buf_clear(struct mq_buf *b)
 {
 	b->len = 0;

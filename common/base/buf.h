@@ -33,6 +33,9 @@ void mq_buf_add_word(struct mq_buf *line, const char *word);
 /* The content with a NUL behind it (which len does not count). */
 char *mq_buf_str(struct mq_buf *);
 
+/* Removes the first n bytes, which the buffer has. */
+void mq_buf_drop(struct mq_buf *, size_t n);
+
 /* Empties the buffer and keeps its memory. */
 void mq_buf_clear(struct mq_buf *);
 

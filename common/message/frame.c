@@ -149,8 +149,7 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 		if (result != MQ_FRAME_WAIT)
 			return result;
 		if (r->start > 0) {
-			b->len -= r->start;
-			memmove(b->data, b->data + r->start, b->len);
+			mq_buf_drop(b, r->start);
 			r->start = 0;
 		}
 		if (b->cap - b->len < READ_SIZE)

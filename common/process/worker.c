@@ -205,8 +205,7 @@ write_unread(struct ev_loop *loop, ev_io *w, int events)
 			mq_answers_close(a);
 			return;
 		}
-		a->unread.len -= (size_t)n;
-		memmove(a->unread.data, a->unread.data + n, a->unread.len);
+		mq_buf_drop(&a->unread, (size_t)n);
 	}
 	/* Dropping some answers would mismatch the others: a worker that reads after all
 	 * finds the end of the pipe. */

@@ -278,8 +278,7 @@ print_take(struct executor *x, struct message *m)
 		return false;
 	}
 	if (p->start > OUT_BYTES) {
-		p->out.len -= p->start;
-		memmove(p->out.data, p->out.data + p->start, p->out.len);
+		mq_buf_drop(&p->out, p->start);
 		p->start = 0;
 	}
 	m->start = p->written + count_unwritten(p);

@@ -661,8 +661,7 @@ stream_take(struct executor *x, struct message *m)
 
 	slot_add(s, m);
 	if (f->start > INPUT_BYTES) {
-		f->out.len -= f->start;
-		memmove(f->out.data, f->out.data + f->start, f->out.len);
+		mq_buf_drop(&f->out, f->start);
 		f->start = 0;
 	}
 	m->start = f->written + unwritten_bytes(f);
