@@ -121,6 +121,11 @@ kept_take(struct kept_run *r, int stream, const char *p, size_t n)
 		r->ring = mq_xcalloc(size, 1);
 	if (r->len + n > size)
 		leave_out(r, r->len + n - size);
+	if (n > size) {
+		r->gap += n - size;
+		p += n - size;
+		n = size;
+	}
 	if (r->count == 0 || last->stream != stream) {
 		if (r->count == PIECES)
 			leave_out(r, r->pieces[r->first].len);

@@ -20,7 +20,7 @@ void kept_tick(struct kept *, bool up);
 
 /* A run of a message begins, or of a batch whose first message this is. */
 struct kept_run *kept_begin(struct kept *, const struct message *, pid_t);
-/* Takes up to 4096 bytes of standard output (1) or standard error (2); does nothing without a run. */
+/* Takes bytes of standard output (1) or standard error (2); does nothing without a run. */
 void kept_take(struct kept_run *, int stream, const char *, size_t n);
 /* The run, unless NULL, is over, and is freed.  status: as of waitpid(2). */
 void kept_end(struct kept_run *, int status);

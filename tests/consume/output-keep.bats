@@ -54,6 +54,13 @@ follow() {
 	follower=$!
 }
 
+# Begun, and nothing has changed for half a second.
+stands_still() {
+	local before
+	before=$(state "$1")
+	[ "$before" != "0 100 0 0 0" ] && sleep 0.5 && [ "$(state "$1")" = "$before" ]
+}
+
 @test "output-keep: both outputs and the end, in order, raw; a time to live; an attempt behind the other" {
 	publish x
 	run_mq 0/75 mq-consume -n 1 --output-keep 64K:1h q -- \
@@ -173,6 +180,35 @@ follow() {
 	got=$(grep -o '[0-9]* bytes' <<<"$stderr" | awk '{n += $1} END {print n}')
 	[ "$got" -gt 0 ]
 	[ $((got + ${#output} + 1)) -le "$want" ]
+}
+
+@test "output-keep: a flood reaches standard output whole and in order, also through a reader that waits" {
+	seq 1 3000000 >"$T/flood"
+	publish x
+	"$BUILD/mq-consume" -n 1 --output-keep 4K q -- cat "$T/flood" >"$T/copied"
+	cmp "$T/flood" "$T/copied"
+	run_mq 0 mq-stats --id "$id" --output
+	assert_equal "$(tail -n 1 <<<"$output")" 3000000
+	publish x
+	"$BUILD/mq-consume" -n 1 --output-keep 16M q -- cat "$T/flood" |
+		perl -e 'while (sysread STDIN, $_, 5000) { print; select undef, undef, undef, 1e-5 }' >"$T/copied"
+	cmp "$T/flood" "$T/copied"
+}
+
+@test "output-keep: nobody reads standard output: no byte of short runs is lost, and further ones wait" {
+	seq 100 | "$BUILD/mq-publish" -q -l q
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+	"$BUILD/mq-consume" -q -n 100 -j 2 --output-keep 4K q -- \
+		perl -e 'print "0123456789abcde\n" x 2048' >"$T/pipe" 3>&- 8>&- &
+	pid=$!
+	eventually 20 stands_still q
+	exec 7<"$T/pipe"
+	timeout 60 cat <&7 8>&- >"$T/all" &
+	exec 7<&- 8>&-
+	wait "$pid"
+	wait
+	assert_equal "$(sort "$T/all" | uniq -c | awk '{ print $1, $2 }')" "204800 0123456789abcde"
 }
 
 @test "output-keep: the cap holds over many entries, and characters stay whole" {

@@ -8,6 +8,8 @@
 /* Bytes of a piece in memory, unless more come in one call. */
 #define PIECE_MEMORY ((size_t)32 << 10)
 #define LAST_WAIT    5000 /* milliseconds */
+/* Bytes of output that are read, or written, at once: as many as a pipe holds. */
+#define COPY_MAX ((size_t)64 << 10)
 /* Writes to a target in one turn of the loop. */
 #define WRITES_AT_ONCE 64
 /* Erases from the cursor to the end of the line. */
@@ -46,8 +48,7 @@ is_ready(const struct target *t)
 	return STAILQ_EMPTY(&t->pieces);
 }
 
-/* Writes once without blocking: a ready pipe or terminal takes PIPE_BUF bytes.  Returns how many
- * bytes were taken; 0: the target is not ready.  After an error, all bytes count as taken, since
+/* Writes once without blocking.  Returns how many bytes were taken; 0: the target is not ready.  After an error, all bytes count as taken, since
  * they would fail again; for a file, the error is said. */
 static size_t
 write_some(struct target *t, const char *p, size_t n)
@@ -58,7 +59,7 @@ write_some(struct target *t, const char *p, size_t n)
 
 	if (poll(&pfd, 1, 0) == 0)
 		return 0;
-	wrote = write(t->fd, p, MIN(n, PIPE_BUF));
+	wrote = write(t->fd, p, MIN(n, t->most));
 	error = errno;
 	if (wrote == -1 && (error == EAGAIN || error == EINTR))
 		return 0;
@@ -130,7 +131,7 @@ put_bytes(struct target *t, const char *p, size_t n)
 	ev_io_start(all->loop, &t->io);
 	/* libbsd's macro uses an extension of GNU C. */
 	s = __extension__ STAILQ_LAST(&t->pieces, piece, link);
-	if (is_live(all) && all->waiting + n > WAITING_MAX) {
+	if (drops_output(all) && all->waiting + n > WAITING_MAX) {
 		t->lost += n;
 		t->open_line = false;
 		if (s == NULL || s->memory.data[s->memory.len - 1] == '\n')
@@ -205,9 +206,9 @@ say_lost(struct target *t)
 /* --- the form ------------------------------------------------------------ */
 
 /* Reads from one pipe in one turn of the loop. */
-#define READS_AT_ONCE 16
+#define READS_AT_ONCE 4
 /* Reads at the end of a run: as many bytes as a pipe can hold. */
-#define READS_AT_END ((1 << 20) / PIPE_BUF)
+#define READS_AT_END ((1 << 20) / (int)COPY_MAX)
 /* Bytes; longer lines come in pieces. */
 #define LONGEST_LINE ((size_t)1 << 20)
 
@@ -230,8 +231,7 @@ struct run_output {
 	bool lingers;		    /* the run is over */
 	bool waits;		    /* for the target to be ready */
 	ev_io io;
-	size_t len;
-	char tail[OUTPUT_TAIL + PIPE_BUF]; /* len bytes, and room for a read */
+	struct mq_buf tail; /* the last bytes, OUTPUT_TAIL at most */
 };
 
 /* Whether the pipe is better not read until the target is ready: once the pipe is full, the script
@@ -325,8 +325,7 @@ pass_begun(struct run_output *r, size_t n)
 	if (r->form != OUTPUT_RUNS || !keep_bytes(r, text.data, text.len))
 		put_lines(r, text.data, text.len);
 	mq_buf_free(&text);
-	b->len -= n;
-	memmove(b->data, b->data + n, b->len);
+	mq_buf_drop(b, n);
 }
 
 static void
@@ -402,6 +401,7 @@ free_output(struct run_output *r)
 	close_pipe(r);
 	end_form(r);
 	mq_buf_free(&r->begun);
+	mq_buf_free(&r->tail);
 	TAILQ_REMOVE(&r->process->outputs, r, link);
 	r->process->lingering_count -= r->lingers;
 	free(r);
@@ -410,10 +410,11 @@ free_output(struct run_output *r)
 static enum got
 copy_once(struct run_output *r)
 {
-	char *p = r->tail + r->len;
+	char p[COPY_MAX];
+	size_t some;
 	ssize_t n;
 
-	n = read(r->fd, p, PIPE_BUF);
+	n = read(r->fd, p, sizeof(p));
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return GOT_NOTHING;
 	if (n <= 0)
@@ -425,11 +426,10 @@ copy_once(struct run_output *r)
 	else if (!r->silent)
 		gather(r, p, (size_t)n);
 	kept_take(r->remote, r->second != NULL ? 2 : 1, p, (size_t)n);
-	r->len += (size_t)n;
-	if (r->len > OUTPUT_TAIL) {
-		memmove(r->tail, r->tail + r->len - OUTPUT_TAIL, OUTPUT_TAIL);
-		r->len = OUTPUT_TAIL;
-	}
+	some = MIN((size_t)n, OUTPUT_TAIL);
+	mq_buf_add(&r->tail, p + n - some, some);
+	if (r->tail.len > OUTPUT_TAIL)
+		mq_buf_drop(&r->tail, r->tail.len - OUTPUT_TAIL);
 	return GOT_BYTES;
 }
 
@@ -599,8 +599,8 @@ run_output_so_far(struct run_output *r)
 	size_t i;
 
 	(void)run_output_ended(r);
-	for (i = 0; i < r->len; i++)
-		text[i] = r->tail[i] == '\0' ? '?' : r->tail[i];
+	for (i = 0; i < r->tail.len; i++)
+		text[i] = r->tail.data[i] == '\0' ? '?' : r->tail.data[i];
 	while (i > 0 && strchr("\r\n", text[i - 1]) != NULL)
 		i--;
 	text[i] = '\0';
@@ -613,7 +613,7 @@ run_output_forget(struct run_output *r)
 	/* The next event notices an end, or a target that is not ready. */
 	if (r->fd != -1)
 		(void)copy_most(r, READS_AT_ONCE, true);
-	r->len = 0;
+	mq_buf_clear(&r->tail);
 }
 
 /* The output of a run is passed on when the run is over, even if a process still has the pipe. */
@@ -662,7 +662,14 @@ run_output_close(struct run_output *r, int status, const char *how)
 static void
 set_descriptor(struct target *t, int fd)
 {
+	bool blocks = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+	struct stat st;
+
 	t->fd = fd;
+	/* A ready pipe or terminal takes PIPE_BUF bytes without blocking. */
+	t->most = blocks && (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode)) ?
+	    PIPE_BUF :
+	    COPY_MAX;
 	ev_io_init(&t->io, on_writable, fd, EV_WRITE);
 	t->io.data = t;
 }

@@ -28,8 +28,8 @@ struct run_info {
 /* The output of scripts goes to a target: our standard output, our standard error, or a log.  A
  * target does not block the loop: while it takes nothing, the pipes of runs are not read, and
  * the scripts block in their writes, as they would without us.  Our own messages and the ends of
- * runs wait in memory.  If 1 MiB waits, no more runs start with --output=lines or runs; with
- * live, later bytes are lost. */
+ * runs wait in memory.  If 1 MiB waits, no more runs start if we copy standard output, too; else
+ * later bytes of standard error are lost. */
 
 struct kept;	   /* see kept.h */
 struct piece;	   /* bytes that wait for a target */
@@ -42,6 +42,7 @@ struct process;
 struct target {
 	struct process *process;
 	int fd;
+	size_t most;   /* bytes of a write that does not block */
 	bool terminal; /* output in lines or runs is escaped */
 	char *name;    /* for messages; free(); NULL: standard error */
 	int error;     /* errno of the last write; 0: none */
@@ -176,8 +177,7 @@ char *command_find(const char *name);
 
 /* --- process -------------------------------------------------------------- */
 
-/* Bytes that wait for targets, from which on no more runs start; or, with --output=live, more bytes
- * are lost. */
+/* Bytes that wait for targets, from which on no more runs start, or more bytes are lost. */
 #define WAITING_MAX ((size_t)1 << 20)
 
 struct process {
@@ -242,11 +242,19 @@ is_live(const struct process *p)
 	return p->opt->output == OUTPUT_LIVE;
 }
 
+/* Whether output that waits too long is lost: with --output=live, if only standard error is ours to
+ * copy. */
+static inline bool
+drops_output(const struct process *p)
+{
+	return is_live(p) && p->kept == NULL;
+}
+
 /* Whether waiting output leaves room for another run; FACT_WAKE tells when bytes are written. */
 static inline bool
 process_may_run(const struct process *p)
 {
-	return is_live(p) || p->waiting < WAITING_MAX;
+	return drops_output(p) || p->waiting < WAITING_MAX;
 }
 
 /* After the end of a message: removes its directory, if that is empty. */
