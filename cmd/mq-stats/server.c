@@ -133,6 +133,7 @@ server_print(struct collector *c, bool json)
 	const struct field *f;
 	struct mq_buf lacking = {0};
 	json_t *warnings, *v;
+	const char *cli;
 	size_t i;
 
 	forbid(c->server.url.kind == MQ_URL_CLUSTER,
@@ -155,9 +156,12 @@ server_print(struct collector *c, bool json)
 	print_report(c->server.name, r);
 	json_array_foreach(warnings, i, v)
 		print_text("WARNING", json_string_value(v));
+	cli =
+	    strncmp(r->version, "valkey ", 7) == 0 ? "valkey-cli" : "redis-cli";
 	if (r->aof == 0)
-		puts("To mend that, type:\n"
-		     "  redis-cli CONFIG SET appendonly yes\n"
-		     "  redis-cli CONFIG REWRITE");
+		printf("To mend that, type:\n"
+		       "  %s CONFIG SET appendonly yes\n"
+		       "  %s CONFIG REWRITE\n",
+		    cli, cli);
 	json_decref(warnings);
 }

@@ -4,7 +4,7 @@
 # topology: own
 
 # run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load ../helpers/common
 

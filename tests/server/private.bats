@@ -390,7 +390,7 @@ second_start() {
 	cli config set save '3600 1'
 	run_mq 0 mq-stats --server
 	assert_regex "$output" 'WARNING +snapshots alone are kept: if the server is killed'
-	assert_line "  redis-cli CONFIG REWRITE"
+	assert_line --regexp '^  (redis|valkey)-cli CONFIG REWRITE$'
 	run_mq 0 mq-stats --server --json
 	assert_equal "$(python3 -c 'import json,sys; v = json.load(sys.stdin); print(v["pid"], v["maxmemory"], len(v["warnings"]))' <<<"$output")" \
 		"$(server_pid) $most 3"

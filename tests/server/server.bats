@@ -445,3 +445,28 @@ wiped() {
 		done
 	done
 }
+
+# info LINE...: what the server answers to INFO from now on.
+info() {
+	local text="$* " ends=$#
+	rm -f "$T/socket"
+	# A blank of the reply becomes the two bytes that end a line.
+	python3 "$root/tests/helpers/answers.py" "$T/socket" "$sock" info \
+		"\$$((${#text} + ends)) $text " 3>&- 2>/dev/null &
+	eventually 10 [ -S "$T/socket" ]
+	MQ_URL=unix://$T/socket run_mq 0 mq-stats --server
+}
+
+@test "server: mq-stats --server calls a Valkey by its name, its version and its programs" {
+	# The version of Redis is that with which it is compatible.
+	info redis_version:7.2.4 server_name:valkey valkey_version:8.1.1 process_id:77 aof_enabled:0
+	assert_line --regexp '^version +valkey 8\.1\.1$'
+	assert_line --regexp '^pid +77$'
+	assert_line "  valkey-cli CONFIG SET appendonly yes"
+	assert_line "  valkey-cli CONFIG REWRITE"
+	refute_output --partial redis-cli
+	info redis_version:8.0.2 process_id:78 aof_enabled:0
+	assert_line --regexp '^version +redis 8\.0\.2$'
+	assert_line "  redis-cli CONFIG REWRITE"
+	refute_output --partial valkey
+}
