@@ -254,6 +254,10 @@ static const struct mq_option messages[] = {
 	"with --unique queued: instead of being refused, join\n"
 	"the waiting message, and print its id with -i",
 	MQ_FLAG(struct options, how.join), .needs = MQ_HAS_KEYS},
+    {0, "--replace", NULL,
+	"replace the waiting message with this key; the key is\n"
+	"held until the message is claimed",
+	MQ_FLAG(struct options, how.replace), .needs = MQ_HAS_KEYS},
     {'g', "--group", "GROUP", "+one message of a group at a time, in order",
 	.take = take_name, .which = GROUP, .needs = MQ_HAS_GROUPS},
     {0, "--batch", "NAME", "count the end of the message in this batch",
@@ -342,6 +346,9 @@ read_options(struct options *o, int argc, char *argv[])
 		how->when =
 		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = o->delay_ms};
 	o->wait = o->wait_ms != NO_WAIT;
+	if (how->replace && has_header(o, MQ_HEADER_KEY) &&
+	    !has_header(o, MQ_HEADER_UNIQUE))
+		mq_envelope_set(&o->headers, MQ_HEADER_UNIQUE, "queued");
 	o->awaited = o->wait || how->join;
 	o->notes = !o->shared.quiet && isatty(STDERR_FILENO);
 	from = mq_envelope_get_long(&o->headers, MQ_HEADER_FROM_TICK, -1);
@@ -380,9 +387,14 @@ check_options(const struct options *o)
 	forbid(has_header(o, MQ_HEADER_TO) && !has_header(o, MQ_HEADER_AFTER) &&
 		o->framing != MQ_FRAME_JSONL,
 	    "--to needs --after");
-	forbid(o->how.join && o->framing != MQ_FRAME_JSONL &&
+	forbid(o->how.join && o->how.replace,
+	    "--coalesce and --replace cannot be used together");
+	forbid((o->how.join || o->how.replace) &&
+		o->framing != MQ_FRAME_JSONL &&
 		(unique == NULL || strcmp(unique, "queued") != 0),
-	    "--coalesce needs --unique queued");
+	    o->how.join	       ? "--coalesce needs --unique queued" :
+		unique != NULL ? "--replace needs --unique queued" :
+				 "--replace needs --key");
 	forbid(o->tick >= 0 &&
 		(o->count > 0 || framed || headed || o->raw || o->ids ||
 		    o->how.when.kind != MQ_WHEN_NOW ||
@@ -423,6 +435,7 @@ options_parse(struct options *o, int argc, char *argv[])
 		(o->how.realtime ? MQ_TELLS : 0) |
 		(o->attachments.n > 0 ? MQ_ATTACHES : 0) |
 		(o->wait ? MQ_AWAITS : 0) | (holds ? MQ_HOLDS : 0) |
+		(o->how.replace ? MQ_REPLACES : 0) |
 		(o->tick >= 0 ? MQ_TICKS : 0),
 	    argv + optind, argc - optind);
 	forbid(optind == argc, "no queue given (try --help)");

@@ -18,7 +18,8 @@ report(struct transport *t)
 	static const struct {
 		enum mq_published verdict;
 		const char *one, *many;
-	} others[] = {{MQ_PUBLISHED_JOINED, "joined", "joined"},
+	} others[] = {{MQ_PUBLISHED_REPLACED, "replaced", "replaced"},
+	    {MQ_PUBLISHED_JOINED, "joined", "joined"},
 	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
 	    {MQ_PUBLISHED_STALE, "too late", "too late"},
 	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"},
@@ -133,7 +134,7 @@ outcome_finish(struct transport *t)
 	    !shared->quiet)
 		mq_say("%s: not published: %s", t->opt->queue, why);
 	else if (t->reported || shared->verbose ||
-	    (refused > 0 && !shared->quiet))
+	    (refused + t->count[MQ_PUBLISHED_REPLACED] > 0 && !shared->quiet))
 		report(t);
 	if (too_long)
 		return t->opt->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;

@@ -80,7 +80,7 @@ struct transport {
 	int64_t lost_ms;
 	int64_t pause_ms; /* before the next attempt to connect */
 	/* The outcome. */
-	unsigned long count[MQ_PUBLISHED_NO_BATCH + 1]; /* by verdict */
+	unsigned long count[MQ_PUBLISHED_REPLACED + 1]; /* by verdict */
 	bool gap;	      /* a message was refused before later ones */
 	unsigned long behind; /* accepted after a refused one */
 	bool reported;	      /* each record that was too long */

@@ -87,6 +87,7 @@ const struct field count_fields[] = {
     {COUNTED(7, "crashed", "Runs whose consumer died.", crashed)},
     {COUNTED(
 	8, "lease_lost", "Runs whose consumer lost its lease.", lease_lost)},
+    {COUNTED(9, "replaced", "Messages replaced by newer ones.", replaced)},
     {"run_s", KIND_SECONDS, QUEUE(counts.run_ms)},
     {0},
 };

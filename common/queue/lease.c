@@ -343,11 +343,15 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 		held = join_queue(l);
 	if (held == -1)
 		return -1;
-	l->layout->claim(&l->session, 0, &how, &c);
-	l->reply = mq_call(l->redis, &c, -1);
-	if (l->reply == NULL)
-		return -1;
-	n = mq_layout_claimed(l->reply, &facts);
+	do {
+		forget_messages(l);
+		l->layout->claim(&l->session, 0, &how, &c);
+		l->reply = mq_call(l->redis, &c, -1);
+		if (l->reply == NULL)
+			return -1;
+		n = mq_layout_claimed(l->reply, &facts);
+		/* The server dropped messages that others have replaced, and has more. */
+	} while (n == 0 && facts.due_ms == 0);
 	if (n == MQ_CLAIM_BAD) {
 		(void)mq_nonsense(l->redis);
 		l->redis->status = MQ_EXIT_WRONGTYPE;

@@ -481,6 +481,10 @@ parse_verdicts(
 		id = NULL;
 		if (verdict == MQ_PUBLISHED_NONSENSE)
 			return false;
+		if (verdict == MQ_PUBLISHED_REPLACED) {
+			p->take(p->arg, verdict, NULL);
+			verdict = MQ_PUBLISHED;
+		}
 		if (verdict == MQ_PUBLISHED_JOINED) {
 			id = reply->str + at;
 			at += MQ_ID_LEN;

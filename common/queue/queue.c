@@ -80,7 +80,7 @@ enum mq_published
 mq_layout_published(const redisReply *reply, int i)
 {
 	/* In the order of the enum. */
-	static const char letters[] = "adjfstu";
+	static const char letters[] = "adjfstur";
 	const char *letter;
 
 	/* The reply to a plain LPUSH. */

@@ -64,7 +64,8 @@ struct mq_publishing {
 	/* The server's unix time in microseconds, later than for the publisher's message
 	 * before; 0: unknown. */
 	int64_t now_us;
-	bool join;	 /* share a key whose message is not claimed yet */
+	/* While the holder of a key is not claimed, share the key with it, or replace it. */
+	bool join, replace;
 	bool by_command; /* a plain command may publish options, too */
 	struct mq_limits limits;
 	bool realtime; /* PUBLISH each message to listeners, as node does */
@@ -92,7 +93,8 @@ enum mq_published {
 	MQ_PUBLISHED_FULL,	    /* the queue is at its limit */
 	MQ_PUBLISHED_STALE,	    /* the last tick is over */
 	MQ_PUBLISHED_TOO_LONG,	    /* longer than the queue's maxsize */
-	MQ_PUBLISHED_NO_BATCH	    /* a batch to wait for is unknown */
+	MQ_PUBLISHED_NO_BATCH,	    /* a batch to wait for is unknown */
+	MQ_PUBLISHED_REPLACED	    /* accepted, and has replaced another one */
 };
 
 /* --- claiming -------------------------------------------------------------- */

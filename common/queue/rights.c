@@ -15,7 +15,7 @@ static const struct {
     {"+command|info", "YS", "YS"},
     {"+config|get", "WY", "WY"},
     {"+dbsize", "L", ""},
-    {"+del", "CJVKDUX", "CJVKUX"},
+    {"+del", "CJVKDUXr", "CJVKUX"},
     {"+eval", "PCJVLKRDZTF", "PCJVLKRDZTF"},
     {"+evalsha", "PCJVLKRDZTF", "PCJVLKRDZTF"},
     {"+exec", "PCB", ""},
@@ -30,7 +30,7 @@ static const struct {
     {"+hget", "PCJVLKRD", "PCJVLKRD"},
     {"+hincrby", "PCJVKRDB", "PCJVKR"},
     {"+hlen", "PCJVKRDT", "PCJVLKRDT"},
-    {"+hmget", "CJVLKRDT", "PCJVLKRDT"},
+    {"+hmget", "CJVLKRDTr", "PCJVLKRDT"},
     {"+hrandfield", "CHB", ""},
     {"+hscan", "CLK", "CK"},
     {"+hset", "PCJVKRDT", "PCJVKRT"},
@@ -56,7 +56,7 @@ static const struct {
     {"+pubsub|numsub", "C", "C"},
     {"+pttl", "CJVLKRD", "CJVLKRD"},
     {"+rpop", "CK", ""},
-    {"+rpush", "CJVKRD", ""},
+    {"+rpush", "CJVKRDr", ""},
     {"+sadd", "PCJVKRI", "PCJVKRI"},
     {"+scan", "CLK", "K"},
     {"+scard", "CJLKRD", ""},
@@ -76,7 +76,7 @@ static const struct {
     {"+zrange", "CLRDK", "CJVLKRD"},
     {"+zrangebyscore", "CJVLKRDH", "CJLKRD"},
     {"+zrank", "CJLKRD", "CJVLKRD"},
-    {"+zrem", "CJVKRD", "CJVKRD"},
+    {"+zrem", "CJVKRDr", "CJVKRD"},
     {"+zremrangebyrank", "CJK", ""},
     {"+zremrangebyscore", "C", "C"},
     {"+zrevrange", "CK", ""},
@@ -151,7 +151,7 @@ add_rule(struct mq_buf *out, const char *rule)
 static bool
 is_for(const char *letter, unsigned tool)
 {
-	static const char letters[] = "PCLKRDZWEJMSATHONVFBYQUIGXko";
+	static const char letters[] = "PCLKRDZWEJMSATHONVFBYQUIGXkor";
 	unsigned elsewhere =
 	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
 	unsigned tools = 0;

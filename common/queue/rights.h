@@ -35,7 +35,8 @@ enum {
 	MQ_TARGETS = 1 << 24,	   /* G: only puts messages there */
 	MQ_STOPS = 1 << 25,	   /* X: ends runs */
 	MQ_KEEPS_OUTPUT = 1 << 26, /* k: of runs */
-	MQ_READS_OUTPUT = 1 << 27  /* o: what is kept of it */
+	MQ_READS_OUTPUT = 1 << 27, /* o: what is kept of it */
+	MQ_REPLACES = 1 << 28	   /* r: messages that wait */
 };
 
 /* A pattern of keys or of channels; rights.c has the commands.  Before a channel stands

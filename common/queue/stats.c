@@ -15,12 +15,22 @@
 enum { PUBLISHED, DONE, FAILED };
 enum { NOW_S = FAILED + 1, NOW_IN, NOW_OUT, THEN_S, THEN_IN, THEN_OUT };
 enum { DONE_S = THEN_OUT + 1, SOME };
-enum { RUNS = SOME, EXPIRED, RETRIED, CRASHED, LEASE_LOST, RUN_MS, BUCKETS };
+enum {
+	RUNS = SOME,
+	EXPIRED,
+	RETRIED,
+	CRASHED,
+	LEASE_LOST,
+	REPLACED,
+	RUN_MS,
+	BUCKETS
+};
 enum { ALL = BUCKETS + MQ_BUCKETS };
 
 static const char *const fields[BUCKETS] = {"published", "done", "failed",
     "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "done_s",
-    "runs", "expired", "retried", "crashed", "lease_lost", "run_ms"};
+    "runs", "expired", "retried", "crashed", "lease_lost", "replaced",
+    "run_ms"};
 
 void
 mq_counts_ask(struct mq_command *c, int wanted)
@@ -133,6 +143,7 @@ mq_counts_parse(const redisReply *reply, size_t from, int64_t now_ms,
 	    .retried = v[RETRIED],
 	    .crashed = v[CRASHED],
 	    .lease_lost = v[LEASE_LOST],
+	    .replaced = v[REPLACED],
 	    .run_ms = v[RUN_MS]};
 	memcpy(c->bucket, v + BUCKETS, sizeof(c->bucket));
 	/* Older programs count without the time. */
@@ -147,7 +158,8 @@ mq_extra_count(const struct mq_extra_keys *extra, struct mq_command *c,
 {
 	/* The order is that of struct mq_counts. */
 	static const char *const names[] = {"published", "runs", "done",
-	    "failed", "expired", "retried", "crashed", "lease_lost", "run_ms"};
+	    "failed", "expired", "retried", "crashed", "lease_lost", "replaced",
+	    "run_ms"};
 	const size_t count = sizeof(names) / sizeof(names[0]);
 	long long v[sizeof(*n) / sizeof(long long)];
 	char bucket[16];

@@ -110,6 +110,7 @@ struct mq_counts {
 	long long retried;    /* put back for another attempt */
 	long long crashed;    /* runs whose consumer was found dead */
 	long long lease_lost; /* runs whose consumer found its lease gone */
+	long long replaced;   /* messages, by a newer one with their key */
 	long long run_ms;     /* time of all runs together */
 	long long bucket[MQ_BUCKETS]; /* runs by time; not cumulative */
 };

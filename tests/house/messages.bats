@@ -182,6 +182,9 @@ shows() {
 		74 mq-publish --attach f=/etc q a => --attach: /etc: Is a directory
 		64 mq-publish --attach f=/etc/passwd q a b => --attach needs exactly one message
 		64 mq-publish --coalesce -k a q a => --coalesce needs --unique queued
+		64 mq-publish --replace -k a --coalesce q a => --coalesce and --replace cannot be used together
+		64 mq-publish --replace q a => --replace needs --key
+		64 mq-publish --replace -k a --unique done q a => --replace needs --unique queued
 		64 mq-publish --unique done q a => --unique needs --key
 		64 mq-publish -k a --unique odd q a => --unique: odd: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-publish --http q a => --http publishes the request body; remove the payload, the framing, --wait and --tick

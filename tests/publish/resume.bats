@@ -14,7 +14,7 @@ few=("" "-p 3" "--max-length 1000000")
 [ "${LAYOUT:-rmq}" = rsmq ] || few+=("-g group")
 ways=("${few[@]}" "--raw" "-d 5ms")
 [ "${LAYOUT:-rmq}" = rsmq ] || ways+=("-k KEY" "-e 1h"
-	"-k KEY --unique queued --coalesce")
+	"-k KEY --unique queued --coalesce" "-k KEY --replace")
 orders=("${few[@]}")
 [ "${LAYOUT:-rmq}" = rsmq ] || orders+=("-e 1h" "-e 1h -p 5")
 

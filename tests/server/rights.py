@@ -42,6 +42,9 @@ publish unique rmq 0 -k new --unique queued q <x
 publish coalesce rmq 0 -k other --unique queued --coalesce q <x
 publish coalesce rmq 0 -k late --unique queued --coalesce q <x
 publish key rmq 0 -k old --unique 1h -d 1h q <x
+publish coalesce rmq 0 -k latest --unique queued --coalesce -g latest -d 1h q <x
+publish replace rmq 0 -k latest --replace q <x
+publish replace rmq 0 -k latest --replace q <x
 publish batch rmq 0 --batch b m <x
 publish batch,null rmq 0 -0 --batch c m <x
 publish after,after-ok,to rmq 0 --after b --after-ok --to p m <x

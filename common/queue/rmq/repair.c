@@ -69,7 +69,7 @@ parse_locks(void *arg, redisReply *some)
 			p->late |= bound < p->now;
 		else if (what == 't' || what == 'T')
 			p->late |= bound < p->tick;
-		else if ((what == 'g' || what == 'k' || what == 'm') &&
+		else if (strchr("gkmr", what) != NULL && what != '\0' &&
 		    strlen(e[i + 1]->str) >= MQ_ID_LEN)
 			add_lock(p, e[i]->str, e[i + 1]->str);
 	}

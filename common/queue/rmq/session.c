@@ -61,7 +61,9 @@ rmq_publish(
 	    .delayed_max = mq_bound(limits->delayed),
 	    .delayed_high_max = mq_bound(limits->delayed_high),
 	    .alike = mq_str(how->same_header ? "alike" : ""),
-	    .join = mq_str(how->join ? "join" : ""),
+	    .join = mq_str(how->join ? "join" :
+		    how->replace     ? "replace" :
+				       ""),
 	    .slot = mq_marked(mark, mark->place),
 	    .before = mq_marked(mark, mark->before),
 	    .behind = mq_int(mark->publisher != NULL ? mark->behind : -1));

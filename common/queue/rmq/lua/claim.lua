@@ -22,7 +22,8 @@
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
--- finds it.  A promoted message is claimable.  The info counts claimed messages, so
+-- finds it.  A promoted message is claimable.  A message that another one has replaced is dropped
+-- instead, and counts as claimed nowhere.  The info counts claimed messages, so
 -- that an owner that gets no reply knows how many of its messages are new; a claim
 -- that cannot be counted moves nothing.
 -- If a consumer dies in its role, or woken, others notice when they look.
@@ -197,15 +198,51 @@ local function beyond_ready()
     claim_sorted(q.priority, '(0', '+inf')
   end
 
-  -- Frees keys that are kept until their messages are claimed.
-  local function unlock_all(keyed)
-    for i = 1, #keyed do
-      local w = options(keyed[i])
-      if w and w.key then
-        -- Errors are ignored: the message is claimed already.
-        pcall(unlock, q, w, 'start')
+-- include results
+
+  -- Frees a key that is kept until its message is claimed, or drops a message that another one
+  -- has replaced; returns whether.
+  local function drop(element, w)
+    local held = call('HGET', q.locks, 'k' .. w.key)
+    if held and holder(held) == w.id then
+      unlock(q, w, 'start', held)
+      return false
+    end
+    local newer = newer_than(q, w)
+    if not newer then
+      return false
+    end
+    need(unacked, 'LREM')
+    need(q.locks, 'HDEL', 'HMGET', 'HSET')
+    need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
+    if w.batch then
+      in_batches().check(q, w)
+    end
+    if call('LREM', unacked, 1, element) == 0 then
+      return false
+    end
+    -- Errors are ignored: the message has left already.
+    pcall(leave, q, w, 'vanish', 'purged')
+    pcall(tell, q, w, 'purged', 'replaced by ' .. newer)
+    return true
+  end
+
+  -- Frees the keys of the messages claimed from place `first` of the reply on, and drops those
+  -- that others have replaced; returns how many.
+  local function unlock_all(first)
+    local to = first - 1
+    for i = first, last do
+      local w = may_name(reply[i], 'Mq-Key') and options(reply[i])
+      -- Errors are ignored: the message is claimed already.
+      local good, dropped = pcall(drop, reply[i], w and w.key and w or {})
+      if not (good and dropped) then
+        to = to + 1
+        reply[to] = reply[i]
       end
     end
+    local n = last - to
+    last = to
+    return n
   end
 
   return claim_all, unlock_all
@@ -216,17 +253,50 @@ if due or sorted then
   claim_all, unlock_all = beyond_ready()
 end
 
--- count_claimed(0): a refusal to count comes before the first move.
-if limit > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
-  count_claimed(0)
+local function names_key(first)
+  for i = first, last do
+    if may_name(reply[i], 'Mq-Key') then
+      return true
+    end
+  end
+end
+
+-- Messages that were dropped, of which a claim drops about MOST.
+local MOST, dropped = 100, 0
+
+-- Claims messages once; returns whether some of them were dropped.
+local function claim()
+  local first = last + 1
   -- If a later command is refused, messages that have moved are claimed.
   local good, refused = pcall(claim_all or claim_ready)
-  if not good and last == TICK then
+  if not good and last == TICK and dropped == 0 then
     error(refused, 0)
+  end
+  local n = 0
+  if last >= first and call('EXISTS', q.locks) == 1 and names_key(first) then
+    if not unlock_all then
+      claim_all, unlock_all = beyond_ready()
+    end
+    n = unlock_all(first)
   end
   for i = last + 1, #reply do
     reply[i] = nil
   end
+  dropped = dropped + n
+  return good and n > 0
+end
+
+local again_at_once = false
+-- count_claimed(0): a refusal to count comes before the first move.
+if limit > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
+  count_claimed(0)
+  local again = claim()
+  while again and left() > 0 and byte_budget > 0 and dropped < MOST do
+    -- The next of a group, or a follower, may have come anywhere.
+    due, sorted = true, true
+    again = claim()
+  end
+  again_at_once = again and left() > 0
 end
 if over_budget and last == TICK then
   return redis.error_reply('no room to copy the next message')
@@ -235,18 +305,6 @@ if last > TICK then
   count_claimed(last - TICK)
 end
 
-local keyed = {}
-if last > TICK and call('EXISTS', q.locks) == 1 then
-  for i = TICK + 1, last do
-    keyed[#keyed + 1] = may_name(reply[i], 'Mq-Key') and reply[i] or nil
-  end
-end
-if keyed[1] then
-  if not unlock_all then
-    claim_all, unlock_all = beyond_ready()
-  end
-  unlock_all(keyed)
-end
 local wait = bucket and bucket_take(bucket, last - TICK) or -1
 
 local full = last - TICK >= tonumber(max) or byte_budget <= 0
@@ -259,7 +317,7 @@ reply[ROLE] = role(waits, last - TICK, full, left_behind, share and share.free -
 if due then
   timed = first_timed()
 end
-if due and tick_waits() then
+if again_at_once or due and tick_waits() then
   reply[WAIT_MS] = 0
 elseif timed then
   reply[WAIT_MS] = math.max(0, math.ceil(timed - now))

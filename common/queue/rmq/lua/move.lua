@@ -22,6 +22,7 @@
 --         the newest first, so that their order stays, unless they are chosen.
 --         'move ID FROM QUEUE': to another queue of a cluster, by way of outgoing; `to` has
 --         the keys of the source then
+--         A message that another one has replaced goes to no other queue, but is dropped.
 --         'drop': removed; 'purge': the same, all at once if nothing depends on the messages
 --         'home': only bring back messages that were brought aside; anchor: the first of them
 --   reply {messages moved; with max 0, messages there; -1: the connection is alive}; for chosen
@@ -162,6 +163,9 @@ local function move(part, members)
       in_batches().check(q, asks[n])
       asks[n].returned = not holds and moves and same and how_ended(part[n])
     end
+    if asks[n] and asks[n].key and holds and moves and not same then
+      asks[n].newer = newer_than(q, asks[n])
+    end
     work = work - (asks[n] and WEIGHT or 1)
   end
   if any and not sure then
@@ -173,7 +177,7 @@ local function move(part, members)
     local there = changes and same and from == 'delayed' and change_there(members[i], element, w)
     if there then
       members[i] = there
-    else
+    elseif not (w and w.newer) then
       if from == 'delayed' and not departure and not (due and due_ms > now) then
         element = at_once(q, element, w)
       elseif changes and w and same and holds then
@@ -329,10 +333,12 @@ if moved > 0 and moves then
   make_known(to, queues)
 end
 for i = 1, #gone do
-  leave(q, gone[i], (from ~= 'unacked' or not moves) and 'vanish' or 'done',
-    moves and 'pushed' or 'purged')
-  if not moves then
-    tell(q, gone[i], 'purged')
+  local newer = gone[i] and gone[i].newer
+  local drops = newer or not moves
+  leave(q, gone[i], (from ~= 'unacked' or drops) and 'vanish' or 'done',
+    drops and 'purged' or 'pushed')
+  if drops then
+    tell(q, gone[i], 'purged', newer and 'replaced by ' .. newer)
   end
 end
 return reply

@@ -13,19 +13,20 @@
 --               claimable
 --   alike       'alike' if the headers of all messages differ only in the id and times,
 --               else ''
---   join        'join': if another message holds a message's key until it is claimed, the
---               message joins that one; or ''
+--   join        if another message holds a message's key until it is claimed: 'join': the
+--               message joins that one; 'replace': the message replaces that one; or ''
 --   slot, before, behind  as in lib/marks.lua
 --   message     32 bytes that make the message unique (its id, if alike; nothing, if alike
 --               and published now), and the element
 --   reply nil and nothing done: the previous batch is not done; else a letter for each
---         message: 'a', accepted; 'd', its key is held; 'j', joined; 's', its last tick is
+--         message: 'a', accepted; 'r', likewise, and has replaced another one; 'd', its key is held; 'j', joined; 's', its last tick is
 --         over; 'u', a batch that it waits for is unknown; 'f', the queue is full, also
 --         for all messages behind; then the ids of messages that were joined
 --
 -- A crash before: no message is there, and attachments expire.  After: all accepted messages
 -- are there, counted and marked, and their attachments stay.  A marked batch is not published
--- again: the reply is the earlier one.
+-- again: the reply is the earlier one.  A message that is replaced has left, if it was in delayed
+-- with a time; else it leaves when it is claimed.
 
 -- include place
 -- include marks
@@ -52,13 +53,14 @@ local tick = clock(q)
 
 -- Number of messages with the options w that the limits still accept, or nil: any number.
 -- Messages in line for their group count as claimable, even if they wait for a time, too.
-local function space(w)
+-- leaving: a message of delayed that leaves for this one.
+local function space(w, leaving)
   local in_line = call('ZCOUNT', q.delayed, IN_LINE, '+inf')
   local high = w and w.priority > 0
   local joins = w and w.line and not slot_for(q, w)
   if not joins and (due > now or w and w.tick and w.tick > tick) then
     local max = tonumber(high and limits[4] or limits[3])
-    return max and max - call('ZCARD', q.delayed) + in_line
+    return max and max - call('ZCARD', q.delayed) + in_line + (leaving and 1 or 0)
   end
   local max = tonumber(high and limits[2] or limits[1])
   return max and
@@ -78,6 +80,10 @@ end
 -- Messages that are alike and hold no lock need only one command for one key.
 if not alike or holds then
   need()
+end
+if join == 'replace' then
+  need(q.delayed, 'ZREM', 'HMGET', 'HINCRBY', 'PEXPIRE')
+  need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
 end
 if shared then
   note_late(q, shared)
@@ -162,13 +168,21 @@ local function delayed_until(at, id)
   until #some < 16
 end
 
+-- The lock of the message that a message joins or replaces, and when that one is due, if it was
+-- delayed.
+local function other(w)
+  local held = w and w.key and w.unique == 'queued' and call('HGET', q.locks, 'k' .. w.key)
+  if held and mode(held) == 'queued' then
+    return held, tonumber(held:match('^%S* %d+ (%d+)$', 34))
+  end
+end
+
 -- Joins a message to the holder of its key, which becomes due no later; returns whether.
 local function join_other(w)
-  local held = w.unique == 'queued' and call('HGET', q.locks, 'k' .. w.key)
-  if not held or mode(held) ~= 'queued' then
+  local held, at = other(w)
+  if not held then
     return false
   end
-  local at = tonumber(held:match('^%S* %d+ (%d+)$', 34))
   local soon = math.max(due, now)
   local member = at and at > soon and delayed_until(at, holder(held))
   if member then
@@ -177,6 +191,22 @@ local function join_other(w)
   end
   joined[#joined + 1] = holder(held)
   return true
+end
+
+-- Replaces the message with this lock; member: its one in delayed, if it is due there.
+local function replace(w, held, member)
+  local old = member and options(member:sub(33))
+  if not old then
+    note_newer(q, holder(held), w.id)
+    call('HDEL', q.locks, 'k' .. w.key)
+    return
+  end
+  if old.batch then
+    in_batches().check(q, old)
+  end
+  call('ZREM', q.delayed, member)
+  leave(q, old, 'vanish', 'purged')
+  tell(q, old, 'purged', 'replaced by ' .. w.id)
 end
 
 local function publish(arg)
@@ -192,17 +222,26 @@ local function publish(arg)
   if w and w.after and in_batches().unknown(q, w) then
     return 'u'
   end
-  if join ~= '' and w and w.key and join_other(w) then
+  if join == 'join' and w and w.key and join_other(w) then
     return 'j'
   end
   if w or limited then
     flush()
   end
-  if limited and (space(w) or 1) <= 0 then
+  local held, at
+  if join == 'replace' then
+    held, at = other(w)
+  end
+  held = held and holder(held) ~= w.id and held
+  local member = held and at and delayed_until(at, holder(held))
+  if limited and (space(w, member) or 1) <= 0 then
     return 'f'
   end
   if w and (w.line or w.batch) and not alike and is_copy(q, w) then
     element, w = copied(element, w)
+  end
+  if held then
+    replace(w, held, member)
   end
   if w and w.key and not lock(q, w, true, due > now and due) then
     return 'd'
@@ -212,25 +251,30 @@ local function publish(arg)
   else
     add(arg)
   end
-  return 'a'
+  return held and 'r' or 'a'
 end
 
-local accepted, reply = 0, {}
+local accepted, replaced, reply = 0, 0, {}
 if alike and not holds then
   accepted, reply = publish_together()
   reply = ('a'):rep(accepted) .. reply:rep(#ARGV - first_message + 1 - accepted)
 else
   for i = first_message, #ARGV do
     reply[#reply + 1] = reply[#reply] == 'f' and 'f' or publish(ARGV[i])
+    replaced = replaced + (reply[#reply] == 'r' and 1 or 0)
     accepted = accepted + (reply[#reply] == 'a' and 1 or 0)
   end
   flush()
   reply = table.concat(reply) .. table.concat(joined)
 end
+accepted = accepted + replaced
 if accepted > 0 then
   make_known(q, known)
   -- Errors are ignored: the messages matter more than the count.
   redis.pcall('HINCRBY', counters, 'published', accepted)
+  if replaced > 0 then
+    redis.pcall('HINCRBY', counters, 'replaced', replaced)
+  end
   for i = first_attachment, #KEYS do
     call('PERSIST', KEYS[i])
   end

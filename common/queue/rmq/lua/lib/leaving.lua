@@ -133,12 +133,22 @@ local function check_types(q)
   clock(q)
 end
 
+-- The id of the message that has replaced one whose key is kept until it is claimed, if any:
+-- while the older one waits in a place where only a search would find it, locks has the field r
+-- and its id, with its id, that of the newer one, and when that was written, in microseconds.
+local function newer_than(q, w)
+  local held = w.unique == 'queued' and call('HGET', q.locks, 'r' .. w.id)
+  return held and held:sub(34, 65)
+end
+
 -- Frees the key of a message, if kept until `when` ('queued': the message starts; 'done': it
--- ends), or always when the message vanishes.
-local function unlock(q, w, when)
-  local held = own(q, 'k', w.key, w)
+-- ends), or always when the message vanishes.  held: the key's lock, if the caller has it.
+local function unlock(q, w, when, held)
+  held = held or own(q, 'k', w.key, w)
   if held and (when == 'vanish' or mode(held) == 'queued' or mode(held) == when) then
     call('HDEL', q.locks, 'k' .. w.key)
+  elseif not held and when == 'vanish' and w.unique == 'queued' then
+    call('HDEL', q.locks, 'r' .. w.id)
   end
 end
 

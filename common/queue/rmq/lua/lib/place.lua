@@ -30,6 +30,11 @@ local function take_key(q, key, id, till, due)
     .. (due and string.format(' %.0f', due) or ''))
 end
 
+-- Notes that a newer message has replaced one that waits; see newer_than().
+local function note_newer(q, id, newer)
+  call('HSET', q.locks, 'r' .. id, string.format('%s %s %.0f', id, newer, now_us))
+end
+
 -- Before the lowest bound, no cleaner looks for messages that are too late.
 local function note_bound(q, field, at)
   local known = at and tonumber(call('HGET', q.locks, field) or nil)
@@ -119,9 +124,15 @@ local function is_copy(q, w)
 end
 
 -- Takes the key of a message, if that is free, or, unless the message is new here, its own;
--- returns whether.  due: as for take_key().
+-- returns whether.  A message that a newer one has replaced takes none.  due: as for take_key().
 local function lock(q, w, new, due)
-  local held = call('HGET', q.locks, 'k' .. w.key)
+  local both = new and { call('HGET', q.locks, 'k' .. w.key) }
+    or call('HMGET', q.locks, 'k' .. w.key, 'r' .. w.id)
+  local held = both[1]
+  if both[2] then
+    note_newer(q, w.id, both[2]:sub(34, 65))
+    return false
+  end
   if held and (new or holder(held) ~= w.id) then
     local till = tonumber(mode(held))
     if not till or till > now then
