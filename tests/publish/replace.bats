@@ -133,7 +133,7 @@ first() {
 	replaced second
 	run_mq 0 mq-clean -q
 	assert_equal "$(fields)" 2
-	run_mq 0 mq-purge -q --all q
+	run_mq 0 mq-purge -q --force --all q
 	assert_equal "$(fields)" 0
 	run_mq 0 mq-publish -q -g g q holder
 	first -g g
@@ -144,7 +144,7 @@ first() {
 	assert_equal "$(fields)" 0
 	first
 	replaced second
-	run_mq 0 mq-purge -q --ready q
+	run_mq 0 mq-purge -q --force --ready q
 	assert_equal "$(fields)" 0
 }
 

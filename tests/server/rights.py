@@ -42,8 +42,6 @@ publish unique rmq 0 -k new --unique queued q <x
 publish coalesce rmq 0 -k other --unique queued --coalesce q <x
 publish coalesce rmq 0 -k late --unique queued --coalesce q <x
 publish key rmq 0 -k old --unique 1h -d 1h q <x
-publish coalesce rmq 0 -k latest --unique queued --coalesce -g latest -d 1h q <x
-publish replace rmq 0 -k latest --replace q <x
 publish replace rmq 0 -k latest --replace q <x
 publish batch rmq 0 --batch b m <x
 publish batch,null rmq 0 -0 --batch c m <x
@@ -377,6 +375,8 @@ def world():
         w["large"] = receipt("large")
         attached()
         does("publish", "-k", "late", "--unique", "queued", "-d", "1h", "q")
+        does("publish", "-k", "latest", "--unique", "queued", "--coalesce", "-g", "latest",
+            "-d", "1h", "q")
         call("HSET", "rmq::queue::[q]::locks", "kold", "%032d 1 1" % 1)
         does("publish", "-k", "key", "-g", "a", "q")
         does("publish", "-k", "other", "--unique", "queued", "q")

@@ -203,6 +203,9 @@ local function beyond_ready()
   -- Frees a key that is kept until its message is claimed, or drops a message that another one
   -- has replaced; returns whether.
   local function drop(element, w)
+    if not (w and w.key) then
+      return false
+    end
     local held = call('HGET', q.locks, 'k' .. w.key)
     if held and holder(held) == w.id then
       unlock(q, w, 'start', held)
@@ -234,8 +237,8 @@ local function beyond_ready()
     for i = first, last do
       local w = may_name(reply[i], 'Mq-Key') and options(reply[i])
       -- Errors are ignored: the message is claimed already.
-      local good, dropped = pcall(drop, reply[i], w and w.key and w or {})
-      if not (good and dropped) then
+      local good, gone = pcall(drop, reply[i], w)
+      if not (good and gone) then
         to = to + 1
         reply[to] = reply[i]
       end
