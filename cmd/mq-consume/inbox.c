@@ -517,7 +517,7 @@ note_missing(struct inbox *in, struct queue *q, bool missing)
 		q->state |= STATE_EXISTS;
 }
 
-/* If a claim got all that it asked for, or is due again at once, the queue may have more. */
+/* If a claim got all that it asked for, the queue may have more. */
 static void
 store_messages(struct inbox *in, const struct mq_claimed *claimed)
 {
@@ -532,9 +532,7 @@ store_messages(struct inbox *in, const struct mq_claimed *claimed)
 		(void)hand_add(in->hand, c->queue, element->data, element->len);
 		element->data = NULL;
 	}
-	if (!claimed->paused &&
-	    (claimed->n >= c->max || bytes >= c->bytes ||
-		claimed->due_ms == 0)) {
+	if (!claimed->paused && (claimed->n >= c->max || bytes >= c->bytes)) {
 		in->queues[c->queue].reasons |= REASON_MORE;
 		in->pass.none_left = false;
 	}

@@ -23,6 +23,7 @@ READY, PRIORITY, DELAYED, LOCKS, CLOCK, RESULT = Q
 REJECTED, OUTGOING = "rmq::queue::[q]::rejected", "rmq::queue::[q]::outgoing"
 Z, Z2 = ["z", "h", "x", "d"], ["z2", "h2", "x2", "d2"]
 FAR, STAMP = 99999999999999, " 1" + "0" * 15
+STALE = b"stale"
 
 
 def ident(n):
@@ -73,7 +74,7 @@ KINDS = (
 # Many messages, one by one.
 PARTLY = {"rmq/claim", "rmq/promote", "rmq/reclaim_dead", "rmq/repair", "rsmq/ack", "rsmq/claim"}
 # Rights that a script does not ask for by need().
-RIGHTS = {"rmq/claim": ("HINCRBY", "HSET", "LTRIM", "ZREMRANGEBYRANK"), "rmq/give_back": ("HEXISTS", "LTRIM"),
+RIGHTS = {"rmq/claim": ("HDEL", "HINCRBY", "HMGET", "HSET", "LREM", "LTRIM", "ZREMRANGEBYRANK"), "rmq/give_back": ("HEXISTS", "LTRIM"),
           "rmq/reclaim_dead": ("LTRIM",), "set": ("HDEL", "HSET")}
 # Those that it looks for by other means where the server cannot tell, as before Redis 7.
 OLD_RIGHTS = {"rmq/census": ("LREM", "LSET"),
@@ -110,6 +111,26 @@ def arrivals(e, more):
         yield "rmq/claim", [*keys, "slots", "settings"], [9, 9999, 1, 9, "q", "", "", "", "", "beat"], (
             due, *CONNECTION, ("HSET", "settings", "slots-shared", 3), ("HSET", "slots", "gone", 2),
             *([("LPUSH", READY, *ready)] if ready else ()), *more)
+
+
+# A message takes the place of one that is due later, of one that waits elsewhere, and of one that a
+# newer one has replaced before; claims drop that one.
+def replacing():
+    newer = message(4, Key="k", Unique="queued", Group="g")
+    old = message(1, Key="k", Unique="queued", Group="g", Batch="b", Reply_To=ident(1))
+    more = (("HSET", LOCKS, "g" + hashlib.sha1(b"g").hexdigest()[:13], ident(1) + STAMP), *BATCH, follower(),
+            ("SET", RESULT, 1), in_line(message(2, Group="g")))
+    lock = ident(1) + " queued" + STAMP
+    mark = ("HSET", LOCKS, "r" + ident(1), ident(1) + " " + ident(4) + STAMP)
+    room = [*Q, "counters", "known", "settings", "marks"]
+    for there in ((("ZADD", DELAYED, FAR, member(old)), ("HSET", LOCKS, "kk", lock + " %d" % FAR)),
+                  (("LPUSH", READY, old), ("HSET", LOCKS, "kk", lock))):
+        for when, ms in (("now", 0), ("in", 9000)):
+            yield "rmq/publish", room, [when, ms, "", "", "", "", "", "replace", 1, 0, -1, member(newer)], (*there, *more)
+    yield "rmq/claim", [*Q, "u", "beat", "paused", "rate", "info", "watch", "idle"], [9, 9999, 1, 9, "q", "", "", ""], (
+        *CONNECTION, ("LPUSH", READY, "1", old + STALE, "2"), mark, *more)
+    for how, to in (("move", R), ("drop", Q)):
+        yield "rmq/move", [*Q, *to, "known"], ["ready", how, 9, 9999], (("LPUSH", READY, old), mark, *more)
 
 
 def upkeep(e, more):
@@ -168,6 +189,7 @@ def steps():
             yield from f(e, more)
     for extra in "", '"Mq-Priority":["3"]':
         yield from in_rsmq(extra)
+    yield from replacing()
     yield from others()
 
 
@@ -227,7 +249,14 @@ def messages(look):
             found += values[::2]
         elif key == OUTGOING.encode() and kind == b"hash":
             found += values[1::2]
-    return sorted(m.group() if (m := re.search(rb"0{20}\d+", e)) else e.split(b"\n")[-1][-9:] for e in found)
+    return sorted(m.group() if (m := re.search(rb"0{20}\d+", e)) else e.split(b"\n")[-1][-9:] for e in found
+                  if not e.endswith(STALE))
+
+
+def half_gone(before, after):
+    """A message has left, and its batch still has it."""
+    was, now = repr(before), repr(after)
+    return STALE.decode() in was and STALE.decode() not in now and "m" + ident(1) in now
 
 
 def held(look):
@@ -259,6 +288,8 @@ def attempt(setup, keys, args, look, sha, trouble):
 def judge(name, title, kind, before, answer, after):
     if name == "rmq/claim" and messages(before) != messages(after):
         return "has lost or doubled a message"
+    if half_gone(before, after):
+        return "has not told the batch"
     if not isinstance(answer, resp.Refused):
         return None
     if kind == FULL and name not in MAY_BE_FULL and not MOVES.match(title):

@@ -497,7 +497,7 @@ def run(row, words, keys):
     if where.strip("!") not in ("*", layout):
         return None
     # Older versions had no batches, no output at the server, and no slots-shared.
-    if before and ({"batch", "after", "output-keep"} & set(options.split(","))
+    if before and ({"batch", "after", "output-keep", "replace"} & set(options.split(","))
                    or (tool == "stats" and "--output" in args) or "s" in args):
         return None
     restore(keys, tool if tool == "clean" else args)

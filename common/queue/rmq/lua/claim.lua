@@ -221,9 +221,7 @@ local function beyond_ready()
     if w.batch then
       in_batches().check(q, w)
     end
-    if call('LREM', unacked, 1, element) == 0 then
-      return false
-    end
+    call('LREM', unacked, 1, element)
     -- Errors are ignored: the message has left already.
     pcall(leave, q, w, 'vanish', 'purged')
     pcall(tell, q, w, 'purged', 'replaced by ' .. newer)

@@ -232,7 +232,6 @@ local function publish(arg)
   if join == 'replace' then
     held, at = other(w)
   end
-  held = held and holder(held) ~= w.id and held
   local member = held and at and delayed_until(at, holder(held))
   if limited and (space(w, member) or 1) <= 0 then
     return 'f'
