@@ -12,7 +12,7 @@ replaced() {
 
 # The number of locks and marks.
 fields() {
-	redis hlen "rmq::queue::[${1:-q}]::locks"
+	redis hlen 'rmq::queue::[q]::locks'
 }
 
 # commands COMMAND...: how many the server ran for it, in scripts, too.
@@ -135,7 +135,8 @@ first() {
 
 @test "replace: a stale message that comes back from a dead consumer is dropped, too" {
 	go_has_stale
-	assert_equal "$(drained)" second
+	run_mq 0 mq-consume -q -n 1 q -- sh -c 'cat; echo'
+	assert_output second
 	redis del "rmq::connection::go-111111::heartbeat" >/dev/null
 	run_mq 0 mq-clean -q
 	assert_equal "$(held q)" "1 0 0 0"
@@ -221,7 +222,7 @@ first() {
 @test "replace: needs a key, and another --unique is refused" {
 	tells 64 "mq-publish: --replace needs --key" mq-publish --replace q x
 	tells 64 "mq-publish: --replace needs --unique queued" \
-		mq-publish -k a --unique done --replace q x
+		mq-publish -k a --unique 'done' --replace q x
 	tells 64 "mq-publish: --coalesce and --replace cannot be used together" \
 		mq-publish -k a --unique queued --coalesce --replace q x
 }
