@@ -6,22 +6,103 @@
 #define EXTRA_COLUMNS_MAX   40
 
 struct list {
+	struct listing out;
 	const struct list_options *options;
-	struct mq_place place;
 	int64_t now_ms; /* the server's clock, unix ms */
-	bool json, terminal;
-	bool people; /* a table for people */
-	long limit;  /* -1: none */
-	long skipped, shown;
-	bool more;     /* more messages matched than the limit */
-	int columns;   /* width of a line */
-	int extra_max; /* widest that the state's own column may be */
-	int extra;     /* width of the state's own column */
-	/* With --newest: copies of the last messages of the walk. */
-	struct mq_scan last;
-	long wanted; /* copies that are needed; more may be kept */
-	int cap;
+	int columns;	/* width of a line */
+	int extra_max;	/* widest that the state's own column may be */
+	int extra;	/* width of the state's own column */
 };
+
+/* --- any list ---------------------------------------------------------------- */
+
+void
+listing_begin(struct listing *l, const struct stats_options *o)
+{
+	*l = (struct listing){.options = o,
+	    .json = o->format == FORMAT_JSON,
+	    .terminal = isatty(STDOUT_FILENO),
+	    .people =
+		o->format != FORMAT_JSON && o->list.framing == MQ_FRAME_WHOLE,
+	    .limit = o->order.limit};
+	if (l->limit == -1 && (o->list.newest || (l->terminal && l->people)))
+		l->limit = SCREENFUL;
+}
+
+bool
+listing_takes(struct listing *l, bool *more)
+{
+	bool skips = l->skipped < l->options->list.offset;
+	bool full = !skips && l->shown == l->limit;
+
+	l->skipped += skips;
+	l->more |= full;
+	*more = !full && !ferror(stdout);
+	return !skips && *more;
+}
+
+void
+listing_frame(struct listing *l, const char *id, const struct mq_envelope *e,
+    json_t *facts, bool whole)
+{
+	enum mq_framing framing =
+	    l->json ? MQ_FRAME_JSONL : l->options->list.framing;
+	struct mq_frame_meta meta = {
+	    .id = id, .queue = l->options->queues[0], .more = facts};
+	struct mq_buf out = {0};
+	size_t n;
+	char *text;
+
+	if (framing == MQ_FRAME_JSONL && !whole) {
+		mq_json_dump(facts, &out);
+		mq_buf_add(&out, "\n", 1);
+	} else {
+		mq_frame_write(&out, framing, e, &meta);
+	}
+	n = out.len;
+	if (l->json)
+		fputs(l->shown == 0 ? "[" : ",\n", stdout);
+	if (framing == MQ_FRAME_JSONL) {
+		output_json(out.data, n - l->json);
+	} else if (!l->terminal) {
+		fwrite(out.data, 1, n, stdout);
+	} else {
+		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
+		text = mq_visible(n > 0 ? out.data : "", n);
+		puts(text);
+		free(text);
+	}
+	json_decref(facts);
+	mq_buf_free(&out);
+}
+
+void
+listing_end(const struct listing *l, const char *what)
+{
+	const struct stats_options *o = l->options;
+
+	if (l->json)
+		fputs(l->shown == 0 ? "[]\n" : "]\n", stdout);
+	if (l->more && l->people && l->shown > 0 && o->order.limit == -1 &&
+	    !o->shared.quiet && !ferror(stdout))
+		mq_say("%s: only %ld %s messages shown; use --limit or "
+		       "--offset for more",
+		    o->queues[0], l->shown, what);
+}
+
+long
+list_skip(const struct listing *l, long long count, long *wanted)
+{
+	const struct list_options *o = &l->options->list;
+
+	*wanted = l->limit != -1 && l->limit < LONG_MAX / 4 &&
+		o->offset < LONG_MAX / 4 ?
+	    l->limit + o->offset :
+	    LONG_MAX / 2;
+	return mq_filter_given(&o->filter) || count <= *wanted ?
+	    0 :
+	    (long)(count - *wanted);
+}
 
 /* Drops the oldest n copies. */
 static void
@@ -38,6 +119,46 @@ drop_items(struct mq_scan *kept, int n)
 		memmove(kept->items, kept->items + n,
 		    (size_t)kept->count * sizeof(*kept->items));
 }
+
+static void
+keep_item(
+    struct mq_scan *last, int *cap, long wanted, const struct mq_item *item)
+{
+	struct mq_item *copy;
+
+	/* If there are twice as many copies as wanted, the older half goes. */
+	if (last->count > 0 && last->count / 2 >= wanted)
+		drop_items(last, last->count - (int)wanted);
+	if (last->count == *cap) {
+		*cap = *cap * 2 + 64;
+		last->items = mq_xreallocarray(
+		    last->items, (size_t)*cap, sizeof(*last->items));
+	}
+	copy = &last->items[last->count++];
+	*copy = *item;
+	copy->element =
+	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
+	copy->connection = mq_xstrdup(item->connection);
+}
+
+void
+list_newest(struct mq_search *search, long wanted, struct mq_scan *last)
+{
+	const struct mq_item *item;
+	int cap = 0;
+
+	while ((item = mq_search_next(search)) != NULL)
+		keep_item(last, &cap, wanted, item);
+}
+
+void
+list_free(struct mq_scan *last)
+{
+	drop_items(last, last->count);
+	free(last->items);
+}
+
+/* --- messages of a place ------------------------------------------------------ */
 
 /* Returns the text of the column that only this state has, which the caller frees;
  * NULL: no such column. */
@@ -134,102 +255,40 @@ print_list_head(struct list *l, const struct mq_scan *slice)
 	print_line(l, "ID", "AGE", "ATTEMPTS", title, "PAYLOAD");
 }
 
-void
-list_print_framed(
-    const struct mq_buf *out, enum mq_framing framing, bool terminal)
-{
-	size_t n = out->len;
-	char *text;
-
-	if (framing == MQ_FRAME_JSONL) {
-		output_json(out->data, n);
-	} else if (!terminal) {
-		fwrite(out->data, 1, n, stdout);
-	} else {
-		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
-		text = mq_visible(n > 0 ? out->data : "", n);
-		puts(text);
-		free(text);
-	}
-}
-
-static void
-print_framed(const struct list *l, const struct message *s)
-{
-	enum mq_framing framing =
-	    l->json ? MQ_FRAME_JSONL : l->options->framing;
-	struct mq_frame_meta meta = {.id = s->id, .queue = l->place.queue};
-	struct mq_buf out = {0};
-
-	if (framing == MQ_FRAME_JSONL)
-		meta.more = message_facts(s);
-	mq_frame_write(&out, framing, &s->envelope, &meta);
-	json_decref(meta.more);
-	if (l->json) {
-		fputs(l->shown == 0 ? "[" : ",\n", stdout);
-		output_json(out.data, out.len - 1);
-	} else {
-		list_print_framed(&out, framing, l->terminal);
-	}
-	mq_buf_free(&out);
-}
-
+/* Returns false when no other message is to be looked at. */
 static bool
 print_item(
     struct list *l, const struct mq_scan *slice, const struct mq_item *item)
 {
+	struct listing *out = &l->out;
 	struct message s;
+	bool more;
 
-	if (l->skipped < l->options->offset) {
-		l->skipped++;
-		return true;
-	}
-	l->more |= l->shown == l->limit;
-	if (l->shown == l->limit)
-		return false;
-	if (l->shown == 0 && l->people)
+	if (!listing_takes(out, &more))
+		return more;
+	if (out->shown == 0 && out->people)
 		print_list_head(l, slice);
 	message_unpack(&s, item, l->options->state);
-	if (l->people)
+	if (out->people)
 		print_row(l, &s);
 	else
-		print_framed(l, &s);
+		listing_frame(out, s.id, &s.envelope, message_facts(&s), true);
 	mq_envelope_free(&s.envelope);
-	l->shown++;
-	return !ferror(stdout);
+	out->shown++;
+	return more;
 }
 
-static void
-keep_item(struct list *l, const struct mq_item *item)
-{
-	struct mq_scan *last = &l->last;
-	struct mq_item *copy;
-
-	/* If there are twice as many copies as wanted, the older half goes. */
-	if (last->count > 0 && last->count / 2 >= l->wanted)
-		drop_items(last, last->count - (int)l->wanted);
-	if (last->count == l->cap) {
-		l->cap = l->cap * 2 + 64;
-		last->items = mq_xreallocarray(
-		    last->items, (size_t)l->cap, sizeof(*last->items));
-	}
-	copy = &last->items[last->count++];
-	*copy = *item;
-	copy->element =
-	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
-	copy->connection = mq_xstrdup(item->connection);
-}
-
-/* Measures columns; returns the number of messages that the walk skips. */
+/* Measures columns; returns the number of messages that the walk skips.  *wanted: with --newest, how
+ * many are needed at least. */
 static long
-begin_list(struct list *l, const struct mq_stats *stats)
+begin_list(struct list *l, const struct mq_stats *stats, long *wanted)
 {
 	const struct list_options *o = l->options;
 	const struct mq_connection_stats *c = stats->connections;
 	const struct mq_connection_stats *end = c + stats->connection_count;
-	long long rejected = stats->queues[0].rejected;
 	bool any = !mq_filter_given(&o->filter);
 	char *name;
+	long skip;
 	int width;
 
 	width = text_view().width;
@@ -246,59 +305,45 @@ begin_list(struct list *l, const struct mq_stats *stats)
 		l->extra = MAX(l->extra, width);
 		free(name);
 	}
-	if (l->limit == -1 && (o->newest || (l->terminal && l->people)))
-		l->limit = SCREENFUL;
 	if (!o->newest) {
 		/* Without a filter, the server itself can skip messages. */
-		l->skipped = any && o->state != MQ_UNACKED ? o->offset : 0;
-		return l->skipped;
+		l->out.skipped = any && o->state != MQ_UNACKED ? o->offset : 0;
+		return l->out.skipped;
 	}
 	/* The newest messages are the last of the walk: skip those before, as far as
 	 * their number is certain. */
-	l->wanted = l->limit < LONG_MAX / 4 && o->offset < LONG_MAX / 4 ?
-	    l->limit + o->offset :
-	    LONG_MAX / 2;
-	l->more = o->state == MQ_REJECTED && any && rejected > l->wanted;
-	return l->more ? (long)(rejected - l->wanted) : 0;
+	skip = list_skip(&l->out,
+	    o->state == MQ_REJECTED ? stats->queues[0].rejected : 0, wanted);
+	l->out.more = skip > 0;
+	return skip;
 }
 
 bool
 list_print(struct collector *c, const struct stats_options *o,
     const struct model *m, long *seen)
 {
-	struct list l = {.options = &o->list,
-	    .place = {.queue = o->queues[0], .state = o->list.state},
-	    .now_ms = m->stats.now_ms,
-	    .json = o->format == FORMAT_JSON,
-	    .people =
-		o->format != FORMAT_JSON && o->list.framing == MQ_FRAME_WHOLE,
-	    .terminal = isatty(STDOUT_FILENO),
-	    .limit = o->order.limit};
+	struct list l = {.options = &o->list, .now_ms = m->stats.now_ms};
 	struct mq_search search = {c->layout, &c->redis, &o->list.filter,
-	    .scan = {l.place, .needle = o->list.filter.id,
-		.skip = begin_list(&l, &m->stats)}};
+	    .scan = {{.queue = o->queues[0], .state = o->list.state},
+		.needle = o->list.filter.id}};
+	struct mq_scan last = {0};
 	const struct mq_item *item;
 	bool more = m->stats.queues[0].known;
+	long wanted = 0;
 	int i;
 
-	while (more && (item = mq_search_next(&search)) != NULL)
-		if (o->list.newest)
-			keep_item(&l, item);
-		else
-			more = print_item(&l, &search.scan, item);
+	listing_begin(&l.out, o);
+	search.scan.skip = begin_list(&l, &m->stats, &wanted);
+	if (more && o->list.newest)
+		list_newest(&search, wanted, &last);
+	while (
+	    more && !o->list.newest && (item = mq_search_next(&search)) != NULL)
+		more = print_item(&l, &search.scan, item);
 	*seen = search.scan.seen;
 	mq_scan_free(&search.scan);
-	for (i = l.last.count - 1; i >= 0 && more; i--)
-		more = print_item(&l, &l.last, &l.last.items[i]);
-	drop_items(&l.last, l.last.count);
-	free(l.last.items);
-	if (l.more && l.people && o->order.limit == -1 && !o->shared.quiet &&
-	    !ferror(stdout))
-		mq_say(
-		    "%s: only %ld %s messages shown; use --limit or --offset "
-		    "for more",
-		    o->queues[0], l.shown, mq_state_name(o->list.state));
-	if (l.json)
-		fputs(l.shown == 0 ? "[]\n" : "]\n", stdout);
-	return l.shown > 0;
+	for (i = last.count - 1; i >= 0 && more; i--)
+		more = print_item(&l, &last, &last.items[i]);
+	list_free(&last);
+	listing_end(&l.out, mq_state_name(o->list.state));
+	return l.out.shown > 0;
 }

@@ -470,12 +470,37 @@ void prometheus_print(const struct model *);
 bool list_print(struct collector *, const struct stats_options *,
     const struct model *, long *seen);
 
-/* Prints --list done or ended: the ends that a queue keeps, of any number.  Returns whether any
- * end was shown; else says why. */
+/* Prints --list done or ended: the ends that a queue keeps, of any number, and the rejected
+ * messages.  Returns whether any was shown; else says why. */
 bool ended_print(
     struct collector *, const struct stats_options *, const struct model *);
-/* Prints a framed text; on a terminal, it is made visible and gets a line of its own. */
-void list_print_framed(const struct mq_buf *, enum mq_framing, bool terminal);
+
+/* A list on its way out: its form, and how far it is. */
+struct listing {
+	const struct stats_options *options;
+	bool json, terminal;
+	bool people; /* a table */
+	long limit;  /* -1: none */
+	long skipped, shown;
+	bool more; /* more matched than the limit */
+};
+void listing_begin(struct listing *, const struct stats_options *);
+/* Whether a row that matches is to be shown; if not, *more: a later one may be. */
+bool listing_takes(struct listing *, bool *more);
+/* Prints a row in a framing.  facts: its members in JSON, taken; whole: beside id, queue, headers
+ * and payload, which are added. */
+void listing_frame(struct listing *, const char *id, const struct mq_envelope *,
+    json_t *facts, bool whole);
+/* Closes the list, and says if the limit of a screen has cut it.  what: its messages in a word. */
+void listing_end(const struct listing *, const char *what);
+
+/* Reads copies of the last messages of a walk, at least `wanted` if there are as many;
+ * list_free() frees them. */
+void list_newest(struct mq_search *, long wanted, struct mq_scan *);
+void list_free(struct mq_scan *);
+/* How many to skip of a number of messages without a filter, so that the limit's newest stay;
+ * *wanted: the number that stays. */
+long list_skip(const struct listing *, long long count, long *wanted);
 
 /* Prints --reasons: groups of the reasons of a queue's rejected messages that match.
  * Returns whether any matched; sets *seen to the number of messages read. */

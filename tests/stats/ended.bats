@@ -130,6 +130,51 @@ ids() {
 	assert_regex "$output" '"state":"done"'
 }
 
+@test "ended: rejected ones are among all, kept or not, by their last failure, each once" {
+	consumed 1 --keep 1h q -- true
+	a=$(cat "$T/ids")
+	consumed 1 q -- sh -c 'echo "no luck" >&2; exit 3'
+	b=$(cat "$T/ids")
+	consumed 1 --keep 1h q -- true
+	c=$(cat "$T/ids")
+	consumed 1 --keep 1h q -- sh -c 'sleep 0.1; echo "nor here" >&2; exit 4'
+	d=$(cat "$T/ids")
+	assert_equal "$(ids ended)" "$d"$'\n'"$c"$'\n'"$b"$'\n'"$a"
+	assert_equal "$(ids "done")" "$c"$'\n'"$a"
+	assert_equal "$(ids ended -n 2 --offset 1)" "$c"$'\n'"$b"
+	assert_equal "$(ids ended --id "$b")" "$b"
+	assert_equal "$(ids ended --reason luck)" "$b"
+	assert_equal "$(ids ended --older-than 1h)" ""
+	run_mq 0 mq-stats --list ended q
+	assert_regex "${lines[1]}" "  $d  rejected     4      0\.[1-9]         1  [^ ]+ +.*nor here"
+	assert_regex "${lines[3]}" "^[0-9]{2}-[0-9]{2} [0-9:]{8}  $b  rejected     3        -         1  [^ ]+ +.*no luck"
+	run_mq 0 mq-stats --list ended --jsonl --id "$b" q
+	jq -e '.state == "rejected" and .queue == "q" and .status == 3 and .attempts == 1 and
+		(.text | test("no luck")) and (.finished_ms / 1000 - now | fabs < 60)' <<<"$output"
+	run_mq 0 mq-stats --list ended --json q
+	assert_equal "$(jq length <<<"$output")" 4
+	# Fails again: the last failure counts, and the end that was kept before does not.
+	run_mq 0 mq-return --id "$d" q
+	sleep 0.01
+	run_mq 1 mq-consume -q --drain q -- sh -c 'exit 5'
+	assert_equal "$(ids ended)" "$d"$'\n'"$c"$'\n'"$b"$'\n'"$a"
+	run_mq 0 mq-stats --list ended -n 1 q
+	assert_regex "${lines[1]}" "  $d  rejected     5        -         1 "
+}
+
+@test "ended: of many rejected ones the newest; one without a header is the last" {
+	redis lpush "${index%ended}rejected" plain >/dev/null
+	consumed 30 -j1 q -- sh -c 'read -r n; echo "n $n" >&2; exit 1'
+	assert_equal "$(ids ended -n 3)" "$(tail -n 3 "$T/ids" | tac)"
+	assert_equal "$(ids ended -n 3 --reason 'n 1')" "$(sed -n '17,19p' "$T/ids" | tac)"
+	run_mq 0 mq-stats --list ended q
+	assert_equal "${#lines[@]}" 32
+	assert_regex "${lines[31]}" "^-  +-  +rejected     -"
+	python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$BUILD/mq-stats" --list ended q </dev/null >"$T/shown"
+	grep -q "mq-stats: q: only 20 ended messages shown; use --limit or --offset for more" "$T/shown"
+	tells 1 "mq-stats: q: none of 31 ended messages matched" mq-stats --list ended --match nothing q
+}
+
 @test "ended: a consumer that is killed leaves none that has not ended" {
 	run_mq 0 mq-publish -i q x y
 	start_mq mq-consume -q -j1 --keep 1h q -- sh -c 'read -r p; [ "$p" = x ] || { touch "'"$T"'/runs"; sleep 60; }'
