@@ -5,7 +5,14 @@
 #include "find.h"
 #include "shared/options.h"
 
-enum job_kind { JOB_CLEAN, JOB_DRAIN, JOB_SURVEY, JOB_TRANSFER, JOBS };
+enum job_kind {
+	JOB_CLEAN,
+	JOB_KILLED,
+	JOB_DRAIN,
+	JOB_SURVEY,
+	JOB_TRANSFER,
+	JOBS
+};
 
 struct job {
 	struct mq_helper helper;
@@ -22,6 +29,8 @@ struct cleaning {
 	bool by_queue;		      /* competes for the keys of queues, */
 	bool away;		      /* only since the node is away */
 	bool ours;		      /* some key is ours */
+	bool started;		      /* the first competition is over */
+	bool looks;		      /* looks again for killed consumers */
 	int answers;		      /* missing answers about the keys */
 	long long wait_ms;	      /* until the first key may be free */
 	unsigned long long scan_from; /* where the next round goes on */
@@ -83,6 +92,8 @@ is_under_way(const struct jobs *all, enum job_kind kind)
 #define GRACE_S 5.0
 /* Consumers compete at different times, within this many ms. */
 #define JITTER_MS 3000
+/* Seconds until a killed consumer of this host may have no worker left. */
+#define UNFINISHED_S 2.0
 
 static int
 run_cleaning(const struct jobs *all, struct mq_redis *r, struct job_result *out)
@@ -99,6 +110,19 @@ run_cleaning(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 		mq_past_note(r, opt->layout, opt->queues,
 		    all->cleaning.by_queue ? opt->queue_count : 0);
 	return rv;
+}
+
+/* A consumer that starts may come back for one that was killed on this host, so it looks for that,
+ * whichever consumer cleans. */
+static int
+run_look_for_killed(
+    const struct jobs *all, struct mq_redis *r, struct job_result *out)
+{
+	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
+	    .self = all->consumer->session.connection,
+	    .killed = true};
+
+	return all->opt->layout->clean(r, &how, &out->cleaned);
 }
 
 /* Competes for the keys, for some seconds and GRACE_S. */
@@ -126,10 +150,35 @@ on_kept(void *arg, const struct mq_answer *answer)
 }
 
 static void
-on_cleaned(struct jobs *all, const struct job_result *round)
+note_cleaned(struct jobs *all, const struct job_result *round)
 {
 	const struct mq_cleaned *n = &round->cleaned;
 	const struct options *opt = all->opt;
+
+	all->cleaning.looks = n->unfinished;
+	all->jobs[JOB_KILLED].next = mq_clock_steady_s() + UNFINISHED_S;
+	if (!opt->quiet && !round->failed && n->connections > 0 &&
+	    (opt->verbose || n->returned > 0 || n->rejected > 0))
+		mq_say("%ld dead %s cleaned up: %ld message%s returned, %ld "
+		       "rejected",
+		    n->connections,
+		    n->connections == 1 ? "connection" : "connections",
+		    n->returned, n->returned == 1 ? "" : "s", n->rejected);
+}
+
+static void
+on_looked_for_killed(struct jobs *all, const struct job_result *round)
+{
+	note_cleaned(all, round);
+	/* The dead one may have been in charge. */
+	if (round->cleaned.connections > 0)
+		jobs_clean_soon(all);
+}
+
+static void
+on_cleaned(struct jobs *all, const struct job_result *round)
+{
+	const struct mq_cleaned *n = &round->cleaned;
 	double wait = CLEAN_S;
 
 	if (!round->failed && n->next_ms >= 0 &&
@@ -138,13 +187,7 @@ on_cleaned(struct jobs *all, const struct job_result *round)
 	compete(all, wait, on_kept);
 	all->jobs[JOB_CLEAN].next = mq_clock_steady_s() + wait;
 	all->cleaning.scan_from = n->scan_at;
-	if (!opt->quiet && !round->failed && n->connections > 0 &&
-	    (opt->verbose || n->returned > 0 || n->rejected > 0))
-		mq_say("%ld dead %s cleaned up: %ld message%s returned, %ld "
-		       "rejected",
-		    n->connections,
-		    n->connections == 1 ? "connection" : "connections",
-		    n->returned, n->returned == 1 ? "" : "s", n->rejected);
+	note_cleaned(all, round);
 }
 
 static void
@@ -176,6 +219,10 @@ on_competed(void *arg, const struct mq_answer *answer)
 	else
 		all->jobs[JOB_CLEAN].next =
 		    mq_clock_steady_s() + wait_ms / 1000;
+	/* The layout rsmq gives the messages of a dead consumer back without a cleaner. */
+	if (!cl->ours && !cl->started && all->opt->layout->has & MQ_HAS_NODES)
+		begin_job(all, JOB_KILLED);
+	cl->started = true;
 }
 
 static void
@@ -201,7 +248,8 @@ jobs_cleaned(struct jobs *all)
 		begin_competition(all);
 	return all->opt->no_clean ||
 	    (e->next > 0 && all->cleaning.answers == 0 &&
-		!is_under_way(all, JOB_CLEAN));
+		!is_under_way(all, JOB_CLEAN) &&
+		!is_under_way(all, JOB_KILLED));
 }
 
 void
@@ -385,6 +433,7 @@ static const struct {
 	job_work *work;
 	job_done *done;
 } kinds[JOBS] = {[JOB_CLEAN] = {run_cleaning, on_cleaned},
+    [JOB_KILLED] = {run_look_for_killed, on_looked_for_killed},
     [JOB_DRAIN] = {run_look, on_looked},
     [JOB_SURVEY] = {run_survey, on_surveyed},
     [JOB_TRANSFER] = {run_transfers, on_transferred}};
@@ -413,7 +462,8 @@ note_failure(struct job *e, const char *error)
 {
 	struct jobs *all = e->all;
 	const struct options *opt = all->opt;
-	bool minor = e->kind == JOB_CLEAN || e->kind == JOB_SURVEY;
+	bool minor = e->kind == JOB_CLEAN || e->kind == JOB_KILLED ||
+	    e->kind == JOB_SURVEY;
 	bool crowded = mq_error_crowded(error);
 	bool first = crowded ? !all->crowded : e->failing_since == 0;
 	double now = mq_clock_steady_s();
@@ -470,6 +520,8 @@ jobs_tick(struct jobs *all, bool counts, bool waits)
 
 	if (!all->opt->no_clean && now >= all->jobs[JOB_CLEAN].next)
 		begin_competition(all);
+	if (all->cleaning.looks && now >= all->jobs[JOB_KILLED].next)
+		begin_job(all, JOB_KILLED);
 	begin_transfers(all);
 	s->waited = waits ? s->waited + 1 : 0;
 	/* Most waits are over with the next tick: the first tick begins no survey. */

@@ -168,6 +168,9 @@ struct mq_clean {
 	/* Leaves the holders of queues alone that `self` does not consume: its user may lack
 	 * the right to them. */
 	bool own_queues;
+	/* Only takes dead connections apart, with those of killed processes of this host;
+	 * and nothing if there are many connections, as many consumers may start at once. */
+	bool killed;
 };
 
 /* The result of a round of cleaning. */
@@ -188,6 +191,7 @@ struct mq_cleaned {
 	long locks; /* keys and groups without a message, released */
 	int64_t
 	    next_ms; /* ms until the next consumer counts as dead; -1: none */
+	bool unfinished; /* a killed process of this host has left a worker */
 };
 
 /* --- places, walks, and the deletion of a queue ---------------------------- */

@@ -1,6 +1,7 @@
 /*
  * The rmq layout: one round of cleaning up, step by step.
  */
+#include "base/proc.h"
 #include "rmq.h"
 
 /* Live consumers renew their heartbeats every 15 s, so one with less than 43 s to live will
@@ -16,34 +17,128 @@
 #define PROMOTE                                                                \
 	"$promote Q:ready Q:priority Q:delayed Q:locks Q:clock Q:result::"
 
-static int
-find_dead(struct rmq_cleaner *w)
-{
-	struct mq_names names = {0};
-	const char *name;
-	long long *ttl;
-	size_t i;
-	int rv = rmq_call_names(
-	    w->round.r, RMQ_CONNECTIONS, &names, w->how->cluster);
+/* --- killed ------------------------------------------------------------------ */
 
-	if (rv == -1)
-		return -1;
-	rv = rmq_cleaner_ask(w, &names, "PTTL C:heartbeat", &ttl);
-	for (i = 0; i < names.n; i++) {
-		name = names.list[i].name;
+/*
+ * Consumers of this host that were killed.
+ *
+ * The server cannot tell a process that has ended from one that is cut off, but the kernel can.
+ * If the process that the info of a connection names has ended, its lease ends now.  So a
+ * consumer that comes back on its host has its messages at once.
+ */
+
+/* If there are more connections, consumers that start leave this to the rounds. */
+#define CONNECTIONS_MAX 1000
+
+struct look {
+	struct rmq_cleaner *w;
+	const struct mq_names *names;
+};
+
+static void
+ask_process(void *arg, size_t i, struct mq_command *c)
+{
+	const struct look *all = arg;
+
+	rmq_ask(c, "HGET C:info process", all->names->list[i].name, NULL);
+}
+
+/* Errors are ignored: the lease ends by itself. */
+static int
+parse_process(void *arg, size_t i, redisReply *reply)
+{
+	const struct look *all = arg;
+
+	if (reply->type == REDIS_REPLY_STRING && mq_proc_ended(reply->str))
+		mq_names_add(
+		    &all->w->killed, all->names->list[i].name, reply->str);
+	return 0;
+}
+
+/* The names are of connections with a lease. */
+static int
+find_killed(struct rmq_cleaner *w, const struct mq_names *names)
+{
+	struct look all = {w, names};
+	struct mq_names ended;
+	long long *fenced;
+	size_t i, n;
+	int rv =
+	    mq_ask_each(w->round.r, names->n, ask_process, parse_process, &all);
+
+	n = w->killed.n;
+	mq_proc_drop_unfinished(&w->killed);
+	w->out->unfinished = w->killed.n < n;
+	if (rv == -1 || w->how->dry_run)
+		return rv;
+	ended = w->killed;
+	w->killed = (struct mq_names){0};
+	rv = rmq_cleaner_ask(w, &ended,
+	    mq_redis_command(w->round.r).cluster ?
+		"DEL C:heartbeat" :
+		"$fence C:heartbeat C:info %q",
+	    &fenced);
+	for (i = 0; i < ended.n; i++)
+		if (fenced[i] > 0)
+			mq_names_add(&w->killed, ended.list[i].name, NULL);
+	mq_names_free(&ended);
+	free(fenced);
+	return rv;
+}
+
+/* --- dead -------------------------------------------------------------------- */
+
+static void
+sort_out(
+    struct rmq_cleaner *w, const struct mq_names *names, const long long *ttl)
+{
+	const char *name;
+	bool killed;
+	size_t i;
+
+	mq_names_sort(&w->killed);
+	for (i = 0; i < names->n; i++) {
+		name = names->list[i].name;
 		if (*name == '\0' || ttl[i] == RMQ_NO_ANSWER)
 			continue;
+		killed = mq_names_have(&w->killed, name);
 		/* A lease by receipt ends RMQ_CUT_MS before its key; lua/reclaim_dead.lua
 		 * looks whether the connection has one. */
 		mq_names_add(
-		    ttl[i] >= RMQ_CUT_MS ? &w->live : &w->dead, name, NULL);
-		if (ttl[i] > 0 && ttl[i] < RENEWED_MS &&
+		    ttl[i] >= RMQ_CUT_MS && !killed ? &w->live : &w->dead, name,
+		    NULL);
+		if (ttl[i] > 0 && ttl[i] < RENEWED_MS && !killed &&
 		    (w->out->next_ms == -1 || ttl[i] < w->out->next_ms))
 			w->out->next_ms = ttl[i];
 	}
 	mq_names_sort(&w->live);
 	mq_names_sort(&w->dead);
+}
+
+static int
+find_dead(struct rmq_cleaner *w)
+{
+	struct mq_names names = {0}, others = {0};
+	const char *self = w->how->self != NULL ? w->how->self : "", *name;
+	long long *ttl = NULL;
+	size_t i;
+	int rv = rmq_call_names(
+	    w->round.r, RMQ_CONNECTIONS, &names, w->how->cluster);
+
+	if (rv == 0)
+		rv = rmq_cleaner_ask(w, &names, "PTTL C:heartbeat", &ttl);
+	for (i = 0; i < names.n && rv == 0; i++) {
+		name = names.list[i].name;
+		if (*name != '\0' && ttl[i] >= RMQ_CUT_MS &&
+		    strcmp(name, self) != 0)
+			mq_names_add(&others, name, NULL);
+	}
+	if (rv == 0)
+		rv = find_killed(w, &others);
+	if (rv == 0)
+		sort_out(w, &names, ttl);
 	mq_names_free(&names);
+	mq_names_free(&others);
 	free(ttl);
 	return rv;
 }
@@ -145,6 +240,27 @@ ask_to_count(void *arg, size_t i, struct mq_command *c)
 	mq_extra_count(&rmq_extra_keys, c, w->counts[i].queue, &w->counts[i].n);
 }
 
+/* Steps after those of dead connections. */
+static int
+tidy_up(struct rmq_cleaner *w)
+{
+	struct mq_redis *r = w->round.r;
+	int rv = rmq_orphans(w);
+
+	if (rv == -1)
+		return -1;
+	/* If a node is lost, the messages of locks, marks and attachments may be there. */
+	if (mq_redis_command(r).cluster && mq_partial_lost(r, 0) == NULL)
+		rv = rmq_underway(w);
+	if (rv == 0 && w->how->all)
+		rv = make_ready(w);
+	if (rv == 0 && mq_partial_lost(r, 0) == NULL)
+		rv = rmq_repair(w);
+	if (rv == 0 && w->how->all && mq_partial_lost(r, 0) == NULL)
+		rv = rmq_attach_sweep(w);
+	return rv;
+}
+
 /* Dead connections come first, which leaves fewer keys to look through, and makes their queues
  * known. */
 static int
@@ -157,18 +273,10 @@ run_steps(struct rmq_cleaner *w)
 	if (!w->how->dry_run && (w->dead.n > 0 || w->how->all))
 		rv = mq_redis_room(r, STEP_BYTES);
 	if (rv == -1 || find_lapsed(w) == -1 ||
-	    rmq_reclaim(w, w->dead.list, w->dead.n) == -1 ||
-	    rmq_orphans(w) == -1)
+	    rmq_reclaim(w, w->dead.list, w->dead.n) == -1)
 		return -1;
-	/* If a node is lost, the messages of locks, marks and attachments may be there. */
-	if (mq_redis_command(r).cluster && mq_partial_lost(r, 0) == NULL)
-		rv = rmq_underway(w);
-	if (rv == 0 && w->how->all)
-		rv = make_ready(w);
-	if (rv == 0 && mq_partial_lost(r, 0) == NULL)
-		rv = rmq_repair(w);
-	if (rv == 0 && w->how->all && mq_partial_lost(r, 0) == NULL)
-		rv = rmq_attach_sweep(w);
+	if (!w->how->killed)
+		rv = tidy_up(w);
 	if (rv == 0 && !w->how->dry_run)
 		/* Errors of counts are ignored. */
 		rv = mq_ask_each(r, w->count_n, ask_to_count, NULL, w);
@@ -180,10 +288,16 @@ rmq_clean(
     struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
 	struct rmq_cleaner w = {.round.r = r, .how = how, .out = out};
+	long long n = 0;
 	size_t i;
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
+	if (how->killed &&
+	    (rmq_call_number(r, "SCARD A:" RMQ_CONNECTIONS, NULL, NULL, &n) ==
+		    -1 ||
+		n > CONNECTIONS_MAX))
+		return mq_redis_lost(r) ? -1 : 0;
 	mq_partial_begin(r);
 	rv = find_dead(&w);
 	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self))
@@ -198,6 +312,7 @@ rmq_clean(
 	mq_names_free(&w.live);
 	mq_names_free(&w.dead);
 	mq_names_free(&w.lapsed);
+	mq_names_free(&w.killed);
 	mq_names_free(&w.known);
 	mq_names_free(&w.busy);
 	for (i = 0; i < w.count_n; i++)

@@ -16,6 +16,7 @@ rmq_ask(struct mq_command *c, const char *question, const char *name,
 	mq_command_script(c,
 	    full		 ? &mq_script_write_when_full :
 		*question != '$' ? NULL :
+		*verb == 'f'	 ? &rmq_script_fence :
 		*verb == 'o'	 ? &rmq_script_orphan :
 		*verb == 'p'	 ? &rmq_script_promote :
 				   &rmq_script_unlist);

@@ -122,6 +122,28 @@ by_queue(const void *a, const void *b)
 	return rv != 0 ? rv : (x->owner > y->owner) - (x->owner < y->owner);
 }
 
+/* On a cluster, ends the leases of the queues of killed processes: their connections have no
+ * heartbeat any more. */
+static int
+end_leases(struct reclaim *all)
+{
+	struct rmq_cleaner *w = all->w;
+	struct mq_names names = {0};
+	struct dead_queue *q = all->queues;
+	long long *n;
+	size_t i;
+	int rv;
+
+	for (i = 0; i < all->queue_n && !w->how->dry_run; i++)
+		if (mq_names_have(&w->killed, q[i].owner->connection))
+			mq_names_add(
+			    &names, q[i].owner->connection, q[i].queue);
+	rv = rmq_cleaner_ask(w, &names, "DEL B:lease", &n);
+	mq_names_free(&names);
+	free(n);
+	return rv;
+}
+
 /* On a cluster, finds queues with keys in the other form, or in several slots, where no script
  * can look. */
 static int
@@ -178,7 +200,9 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	bool ours = info[SLOTS]->str != NULL || info[HOST]->str != NULL;
 	struct rmq_reclaim_dead_argv argv = {.name = mq_str(q->queue),
 	    .connection = mq_str(connection),
-	    .dry = mq_str(how->dry_run ? "1" : ""),
+	    .dry = mq_str(!how->dry_run			       ? "" :
+		    mq_names_have(&all->w->killed, connection) ? "killed" :
+								 "1"),
 	    .share = mq_int(MESSAGES / (int)all->batch_n)};
 
 	rmq_start(c, &rmq_script_reclaim_dead, connection, q->queue);
@@ -362,7 +386,7 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 	if (all.queue_n > 0)
 		qsort(all.queues, all.queue_n, sizeof(*all.queues), by_queue);
 	if (rv == 0 && mq_redis_command(r).cluster)
-		rv = look_elsewhere(&all);
+		rv = end_leases(&all) == 0 ? look_elsewhere(&all) : -1;
 	if (rv == 0)
 		rv = send_steps(&all);
 	if (rv == 0)

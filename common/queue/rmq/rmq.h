@@ -94,7 +94,7 @@ bool rmq_is_scattered(const struct mq_command *, const char *queue);
  *
  * and any other words; arguments can be added.  Before the verb may stand ?, see
  * rmq_cleaner_ask(), or !: the command passes even when memory is full, by
- * lua/write_when_full.lua.  $orphan, $promote and $unlist are scripts.
+ * lua/write_when_full.lua.  $fence, $orphan, $promote and $unlist are scripts.
  */
 void rmq_ask(struct mq_command *, const char *question, const char *name,
     const char *queue);
@@ -157,7 +157,10 @@ struct rmq_cleaner {
 	struct mq_names live;	/* connections with a heartbeat; sorted */
 	struct mq_names dead;	/* other connections; sorted */
 	struct mq_names lapsed; /* dead ones whose consumer lives; sorted */
-	struct mq_names known;	/* dry run: queues that would be known by now */
+	/* Dead ones whose lease lasted until this round found that their process, which is
+	 * in place of the queue, has ended; in a dry run, it lasts; sorted. */
+	struct mq_names killed;
+	struct mq_names known; /* dry run: queues that would be known by now */
 	/* Queues with locks or delayed messages, if all keys are looked through. */
 	struct mq_names busy;
 	struct rmq_count *counts; /* a queue may have several */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 
 /* --- publishing ---------------------------------------------------------- */
 
@@ -434,11 +435,16 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 static void
 add_info(const struct mq_session *s, struct mq_command *c)
 {
-	char host[256] = "";
+	char host[256] = "", process[MQ_PROC_MAX];
 
 	gethostname(host, sizeof(host) - 1);
 	rmq_ask(c, "!HSET C:info host", s->connection, NULL);
 	mq_command_add(c, "%s pid %d slots %d", host, (int)getpid(), s->slots);
+	/* A lease by receipt outlives its process. */
+	if (s->lease_ms == 0)
+		mq_proc_self(process);
+	if (s->lease_ms == 0 && *process != '\0')
+		mq_command_add(c, "process %s", process);
 	if (s->attempts != -1)
 		mq_command_add(c, "attempts %d", s->attempts);
 	if (s->notify != NULL)

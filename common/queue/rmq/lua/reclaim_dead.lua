@@ -11,7 +11,8 @@
 --   rejected  and the keys behind it, of a consumer of these tools
 --   notify    and notified, of a notice (see lib/notices.lua)
 --   name      of the queue
---   dry       '1': change nothing, only count
+--   dry       '1': change nothing, only count; 'killed': the same, and the process of the
+--             connection has ended, so the heartbeat does not count
 --   share     messages that this step may move (and 2 KiB for each)
 --   attempts  of a consumer of these tools, how many runs a message may have by default
 --   from      number of the oldest messages that earlier steps looked at
@@ -41,7 +42,8 @@
 -- include asking
 
 local call, ready = redis.call, q.ready
-dry, share, from = dry == '1', tonumber(share), tonumber(from or 0)
+local killed = dry == 'killed'
+dry, share, from = dry ~= '', tonumber(share), tonumber(from or 0)
 local RUNS, bytes = 1000000, 2048 * share
 
 -- A number in a text, at most max; 0 if the text has none.
@@ -222,7 +224,8 @@ end
 
 local ttl = call('PTTL', heartbeat)
 -- A lease by receipt ends 500 ms before its key; see extend.lua.
-if ttl > 0 and not (ttl < 500 and info and call('HEXISTS', info, 'lease') == 1) then
+if ttl > 0 and not killed
+    and not (ttl < 500 and info and call('HEXISTS', info, 'lease') == 1) then
   return { -1, 0, 0, 0, 0, 0, 0 }
 end
 if call('EXISTS', other_consumers, other_unacked) > 0 then
