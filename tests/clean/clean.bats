@@ -202,6 +202,8 @@ goes_back() {
 	c=$(connections)
 	tick
 	stop_mq KILL
+	# As if that was on another host.
+	redis hdel "rmq::connection::$c::info" process >/dev/null
 	clean_says 0 0 0 0 0 0
 	redis set "rmq::connection::$c::running" '[]' >/dev/null
 	go_dies "$c"

@@ -109,6 +109,18 @@ in_line() {
 	assert_equal "$(redis get round)" me
 }
 
+@test "upkeep: the lease of a killed process ends, and of no other" {
+	redis mset beat 1 >/dev/null
+	assert_equal "$(step fence "beat info" boot:1:2)" 0
+	redis hset info process boot:1:3 >/dev/null
+	assert_equal "$(step fence "beat info" boot:1:2)" 0
+	assert_equal "$(redis exists beat)" 1
+	assert_equal "$(step fence "beat info" boot:1:3)" 1
+	assert_equal "$(redis exists beat)" 0
+	# Another cleaner was there.
+	assert_equal "$(step fence "beat info" boot:1:3)" 1
+}
+
 # bury SLOTS [SHARE [FROM [DRY [NOTIFY [KEY... LISTENER]]]]]: a step of a cleaner with what
 # connection c has of q; three runs are allowed.
 bury() {
@@ -131,6 +143,12 @@ attempts() {
 	redis sadd rmq::connections c >/dev/null
 	redis set beat 1 px 60000 >/dev/null
 	assert_equal "$(bury 0)" "-1 0 0 0 0 0 0"
+	assert_equal "$(bury 0 1000 0 1)" "-1 0 0 0 0 0 0"
+	redis del form2 >/dev/null
+	# Its process has ended, and this is only to be told.
+	assert_equal "$(bury 2 1000 0 killed)" "0 4 0 0 0 2 0"
+	has u 4 3 2 1
+	redis set form2 1 >/dev/null
 	redis del beat >/dev/null
 	assert_equal "$(bury 0)" "-2 0 0 0 0 0 0"
 	redis del form2 >/dev/null
