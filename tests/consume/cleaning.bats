@@ -33,8 +33,9 @@ idle() {
 # cluster it looks at the names of all connections.
 rounds() {
 	if [ "${TOPOLOGY-}" = cluster ]; then
-		# One cleans, one is for the note of what was.
-		echo $(($(grep -ci '"sscan" "rmq::connections" "0"' "$T/monitor") / 2))
+		# One cleans, one is for the note of what was; and who starts looks for the killed.
+		echo $((($(grep -ci '"sscan" "rmq::connections" "0"' "$T/monitor") -
+			$(grep -ci '"scard" "rmq::connections"' "$T/monitor")) / 2))
 	else
 		calls scan
 	fi

@@ -115,6 +115,8 @@ said() {
 	holder dead
 	dead=$name
 	stop_mq KILL
+	# As if that was on another host.
+	redis hdel "rmq::connection::$dead::info" process >/dev/null
 	"$BUILD/mq-consume" --drain q -- true 2>"$T/said" 3>&- &
 	drain=$!
 	eventually 30 said "mq-consume: waiting for 1 message at $dead on $(hostname): that consumer does not renew its lease, which ends in [0-9]+s"
