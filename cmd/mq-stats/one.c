@@ -441,20 +441,23 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 {
 	struct found f = {.filter = &o->list.filter, .model = m};
 	bool known = find_message(c, &f);
-	bool found = f.exists || f.ended_in != NULL;
-	json_t *json;
+	bool placed = f.exists || f.ended_in != NULL, found;
+	json_t *json, *output;
 
 	if (f.item.element != NULL && f.item.follows)
 		find_awaited(c, &f);
 	if (!known)
 		(void)model_report_missing(m);
+	/* The kept output outlives a message that has left nothing else. */
+	output = o->output ? output_member(c, m, f.filter->id) : NULL;
+	found = placed || output != NULL;
 	if (o->result && (found || known)) {
 		found = print_result(&f, o->shared.quiet);
 	} else if (found && o->format == FORMAT_JSON) {
-		json = found_json(&f, o->payloads || !o->requested);
-		if (o->output)
-			mq_json_set(
-			    json, "output", output_member(c, m, f.filter->id));
+		json = placed ?
+		    found_json(&f, o->payloads || !o->requested) :
+		    json_pack("{so}", "id", mq_json_text(f.filter->id));
+		mq_json_set(json, "output", output);
 		output_json_line(json);
 	} else if (found)
 		print_text(&f);

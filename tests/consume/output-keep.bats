@@ -277,6 +277,20 @@ stands_still() {
 	refute_output --partial '"output"'
 }
 
+@test "output-keep: the page of a message that has left nothing else" {
+	publish x
+	run_mq 0 mq-consume -n 1 --output-keep 64K q -- echo said
+	run_mq 0 mq-stats --http --output <<<"GET /message/$id HTTP/1.0"$'\r\n\r'
+	assert_output --partial "HTTP/1.1 200"
+	assert_equal "$(tail -n 1 <<<"$output" | jq -c)" "{\"id\":\"$id\",\"output\":\"said\\n\"}"
+	run_mq 0 mq-stats --http <<<"GET /message/$id HTTP/1.0"$'\r\n\r'
+	assert_output --partial "HTTP/1.1 404"
+	publish y
+	run_mq 0 mq-consume -n 1 q -- echo said
+	run_mq 0 mq-stats --http --output <<<"GET /message/$id HTTP/1.0"$'\r\n\r'
+	assert_output --partial "HTTP/1.1 404"
+}
+
 @test "output-keep: with a log, and with whole runs, the output goes there as well" {
 	publish x
 	run_mq 0 mq-consume -n 1 --output-keep 4K --log-dir "$T" q -- sh -c 'echo out; sleep 0.1; echo err >&2'

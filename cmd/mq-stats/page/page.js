@@ -220,7 +220,9 @@
 			part("Headers", factsOf(headers));
 		if (body !== undefined)
 			part(payload === undefined ? "Payload, in base64" : "Payload", text(body));
-		const commands = commandsFor([running ? "running" : m.state], m.queue, ofMessage(id));
+		// Without a state, only the output is left of the message.
+		const commands = m.state ?
+			commandsFor([running ? "running" : m.state], m.queue, ofMessage(id)) : [];
 		if (commands.length > 0)
 			part("Commands", ...commands.map(commandLine));
 	};
