@@ -125,7 +125,7 @@ set_change(struct options *o, struct selection *s, bool quiet)
 	    .priority = (int)o->priority,
 	    .due_ms = -1};
 	if (o->at != NULL || o->delay_ms >= 0)
-		mq_option_must(s->redis, mq_queue_now(s->redis, &now_ms));
+		mq_option_must(s->redis, mq_server_time(s->redis, &now_ms));
 	if (o->at != NULL)
 		change->due_ms =
 		    mq_option_at(o->at, now_ms, quiet ? NULL : "ready at once");

@@ -611,9 +611,3 @@ mq_known_hint(
 	freeReplyObject(reply);
 	return hint != NULL ? hint : mq_xstrdup("");
 }
-
-int
-mq_queue_now(struct mq_redis *r, int64_t *ms)
-{
-	return mq_server_time(r, ms);
-}

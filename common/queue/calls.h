@@ -61,9 +61,6 @@ int mq_queue_attributes(struct mq_redis *, const struct mq_layout *,
 int mq_queue_tick(struct mq_redis *, const struct mq_layout *,
     const char *queue, int64_t tick, long long *now);
 
-/* The clock of the server, by which messages wait, in unix milliseconds; -1: failed. */
-int mq_queue_now(struct mq_redis *, int64_t *ms);
-
 /* The counts of a batch, with MQ_HAS_BATCHES, in the order of mq_batch_words; those from DONE on
  * are of ends. */
 enum {

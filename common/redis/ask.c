@@ -209,22 +209,6 @@ mq_reply_time(const redisReply *time, int64_t *ms)
 	return rv;
 }
 
-int
-mq_server_time(struct mq_redis *r, int64_t *ms)
-{
-	struct mq_command c = mq_redis_command(r);
-	redisReply *time;
-	int rv;
-
-	mq_command_plain(&c, "TIME");
-	time = mq_call(r, &c, -1);
-	if (time == NULL)
-		return -1;
-	rv = mq_reply_time(time, ms);
-	freeReplyObject(time);
-	return rv == 0 ? 0 : mq_nonsense(r);
-}
-
 void
 mq_keys_ask(struct mq_command *c, const char *cursor, const char *pattern)
 {

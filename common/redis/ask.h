@@ -46,8 +46,6 @@ int mq_ask_each(
 int mq_ask_typed(struct mq_redis *, size_t n, mq_ask_fn *ask, mq_take_fn *take,
     void *arg, struct mq_names *wrong);
 
-/* The server's clock in unix milliseconds; -1: failed. */
-int mq_server_time(struct mq_redis *, int64_t *ms);
 /* Parse a reply to TIME, unix time in milli- or microseconds; -1: it makes no sense. */
 int mq_reply_time(const redisReply *, int64_t *ms);
 int mq_reply_time_us(const redisReply *, int64_t *us);

@@ -255,6 +255,9 @@ int mq_info_ask_policy(struct mq_redis *, struct mq_info *);
  * the connection is lost. */
 int mq_info_ask(struct mq_redis *, struct mq_info *);
 
+/* The server's clock in unix milliseconds; -1: failed. */
+int mq_server_time(struct mq_redis *, int64_t *ms);
+
 /* --- durable ------------------------------------------------------------- */
 
 /* A write is safe on the server's disk, if its append-only file can be relied upon, and on

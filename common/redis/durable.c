@@ -1,4 +1,4 @@
-/* INFO of a server, and when the writes that it has accepted are safe. */
+/* INFO and TIME of a server, and when the writes that it has accepted are safe. */
 #include "ask.h"
 
 #include <sys/statvfs.h>
@@ -479,4 +479,20 @@ mq_durable_wait(
 		rv = wait_once(r, &now, write);
 	}
 	return rv == 1 ? fail_yet(r, "its replicas keep changing") : rv;
+}
+
+int
+mq_server_time(struct mq_redis *r, int64_t *ms)
+{
+	struct mq_command c = mq_redis_command(r);
+	redisReply *time;
+	int rv;
+
+	mq_command_plain(&c, "TIME");
+	time = mq_call(r, &c, -1);
+	if (time == NULL)
+		return -1;
+	rv = mq_reply_time(time, ms);
+	freeReplyObject(time);
+	return rv == 0 ? 0 : mq_nonsense(r);
 }
