@@ -111,20 +111,20 @@ host_text(void)
 	static char text[96];
 	static bool known;
 	char boot[40], self[24];
-	unsigned long long pids;
+	unsigned long long number;
 
 	if (known)
 		return text;
 	known = true;
-	pids = namespace_of("/proc/self/ns/pid");
-	/* A /proc of another namespace has other pids. */
-	if (pids == 0 ||
+	number = namespace_of("/proc/self/ns/pid");
+	/* A /proc of another namespace has other numbers. */
+	if (number == 0 ||
 	    !read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) ||
 	    !read_file("/proc/self/stat", self, sizeof(self)) ||
 	    strtoll(self, NULL, 10) != getpid())
 		return text;
 	boot[strcspn(boot, "\n")] = '\0';
-	snprintf(text, sizeof(text), "%s:%llu:%llu", boot, pids,
+	snprintf(text, sizeof(text), "%s:%llu:%llu", boot, number,
 	    namespace_of("/proc/self/ns/time"));
 	return text;
 }

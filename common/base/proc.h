@@ -1,5 +1,5 @@
 /* Processes of this host, by texts that others can read on it: BOOT:PIDNS:TIMENS, the kernel's
- * random boot_id and the numbers of the namespaces of pids and of time, and behind a colon
+ * random boot_id and the numbers of the namespaces of processes and of time, and behind a colon
  * USER:SESSION:GROUP:PID:START, as /proc/PID/stat has them.  No other process has the text, on
  * any host, at any time.  Only Linux tells of all this. */
 #ifndef MQ_PROC_H
