@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-clean: returns the messages of dead consumers, makes due ones ready, and removes
  * leftovers. */
 #include "shared/options.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-lease: hand out messages by receipt, and settle them later, by queue/lease.h. */
 #include "queue/lease.h"
 #include "shared/options.h"

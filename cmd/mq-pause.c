@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-pause: pause and resume queues. */
 #include "base/duration.h"
 #include "shared/options.h"

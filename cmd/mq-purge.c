@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-purge: remove messages, or a whole queue. */
 #include <ctype.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-return: make rejected, delayed or unacked messages ready again. */
 #include <signal.h>
 

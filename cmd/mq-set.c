@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-set: show and change the settings of a queue, which consumers and publishers obey unless
  * an option of their own wins. */
 #include "queue/settings.h"

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Bash completion for the tools.  It needs nothing but bash 4; it asks a server
 # for the names of queues only if one is set up, and never starts the private
 # one.  table.sh prints the options, which are put here when this is made.

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Completion for fish: the one for bash says what a word can be.
 function __mq_complete
     set -l words (commandline -opc) (commandline -ct)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Prints, for mq.bash, the options of tools as these tell them: table.sh TOOL...
 set -eu
 

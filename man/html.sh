@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The manual as HTML:
 #   html.sh DIR PAGE...
 # Each page becomes DIR/NAME.SECTION.html, by mandoc, with links to the others; pages

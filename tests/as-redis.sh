@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Lets the tests run with another server, which they know as redis-server:
 #   as-redis.sh SERVER DIR     links in DIR; prints DIR, for the front of PATH
 # SERVER is a redis-server or valkey-server of any version.  The programs beside it go

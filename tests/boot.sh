@@ -1,4 +1,5 @@
 #!/bin/bash
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The commands of mq-service(7), mq-http(7) and mq-production(7) on a machine that was booted: as
 # root, systemd as process 1 of its own namespaces, on a copy of / that is gone afterwards.
 #   boot.sh BUILD    installs by "make install", runs what the pages say, and looks at what became of it

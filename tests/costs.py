@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """Instructions of tool and server a message, beside those of a commit that is recorded here.
 
     costs.py BUILD [MODE...]     of all modes, or of those that are named

@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Runs tests on another Debian:
 #   debian.sh VERSION [-d DIR] [TEST...]      12 to 14; all tests if none is given
 # Makes a bare Debian with debootstrap in DIR, which is used again the next time, or in

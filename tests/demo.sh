@@ -1,4 +1,5 @@
 #!/bin/bash
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The main job on real input: publish the path of every file under a
 # directory, digest each of them by a script, kill the consumer in the middle,
 # start it again, and prove that nothing was lost.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What the build, the tools and the tests need from the system:
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to

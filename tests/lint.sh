@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Static checks: TAP, each with what it found before its result.  Any finding
 # fails.  What takes long runs on all processors, and is kept: a file is looked at again
 # when its text has changed.
@@ -109,6 +110,17 @@ comments() {
 	python3 tests/house/comments.py cmd common
 }
 
+# Each file of code says whose it is, and on which terms.
+licences() {
+	! find .ci Makefile cmd common completions man tests -type f \( -name Makefile -o -name '*.[ch]' \
+		-o -name '*.lua' -o -name '*.awk' -o -name '*.sh' -o -name '*.bash' -o -name '*.bats' \
+		-o -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.pl' -o -name '*.fish' \
+		-o -name _mq -o -perm -u+x \) -exec awk '
+		FNR == 1 { said = 0 }
+		FNR < 3 && /Copyright .* SPDX-License-Identifier: ISC( \*\/)?$/ { said = 1 }
+		FNR == 2 && !said { print FILENAME ": no licence at its head" }' {} + | grep .
+}
+
 # The files that CONTRIBUTING.md names are there.
 links() {
 	! grep -oE '(^|[ `])(cmd|common|completions|man|tests)/[a-z0-9_/.-]+' CONTRIBUTING.md |
@@ -122,7 +134,7 @@ if [ $# = 2 ]; then
 	exit
 fi
 mkdir -p "$kept"
-echo 1..15
+echo 1..16
 check format format
 check arrows arrows
 check floors floors
@@ -131,6 +143,7 @@ check functions functions
 check heads heads
 check names names
 check links links
+check licences licences
 check "comments stand alone" comments
 check spelling tests/house/spelling.sh
 check headers headers

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """Whether the tests see a break: breaks one line at a time, and lists those that they did not see.
 
     mutants.py BUILD SEED N DIR...   N breaks in the .c and .lua files of DIRs (or files)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """needs.py [FILE...]: which test files (all) need what a builder of packages may not give them.
 
   proc     they look at processes in /proc (bash needs /proc/self/fd for any of them)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """Which test files reach which lines, of C and of Lua.
 
     reach.py run BUILD [TEST...]   runs test files (without any, all), on a build that

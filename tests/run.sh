@@ -1,4 +1,5 @@
 #!/bin/bash
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Runs the programs named on the command line, which print TAP (unit tests, lint),
 # then the .bats files of each folder here (or those in $TESTS), $JOBS of them at
 # a time, since much of a test is waiting, and ends with the line "N passed, N

@@ -1,4 +1,5 @@
 #!/bin/bash
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The scenarios of transcript.py with every tool under memcheck: fails when that finds an error or
 # memory that was lost, or a tool ends in another way than it does by itself.
 #   valgrind.sh DIR [REGEX]     where the tools are; some of the scenarios

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Duplicates (the verb dup).  A run requests a duplicate of its message in a queue, of this server
  * or another one, and reads the answer on its descriptor 4.  The requests of a run are carried

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Facts: modules tell the engine.  A module appends a fact and goes on; nothing of the engine
  * runs meanwhile.  The engine takes all facts at the beginning of its next turn, in the order
  * in which they were told: see engine/turn.c. */

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Finds the address of a server in a helper process, since the look-up of a host or the
  * start of a private server takes time. */
 #ifndef MQ_CONSUME_FIND_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The hand owns each message that this consumer has: its queue, its place in the order of
  * claims, its state, the others that are equal to it, and the counts of all this.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Claims.  A claim is one script call for a queue, in the order in which the queues were named.
  * A claim never waits: it takes as many messages as there is room for.  After a claim that

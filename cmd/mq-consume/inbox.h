@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The inbox claims: when the next claim from each queue is made, and why.  Claimed messages are
  * the hand's. */
 #ifndef MQ_CONSUME_INBOX_H

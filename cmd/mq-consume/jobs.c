@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 #include "jobs.h"
 
 #include <process/process.h> /* not that of this folder */

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Background jobs at the server, which take their time: each runs in a helper process, with a
  * connection of its own, and only once at a time.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The output of runs that is kept at the server, for --output-keep.  No function waits: output that
  * comes faster than it may be sent is left out, and the number of its bytes is kept instead. */
 #ifndef MQ_CONSUME_KEPT_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-consume: run a command for each message of one or more queues, or print the payloads.
  * engine/engine.h describes the modules. */
 #include <process/process.h>

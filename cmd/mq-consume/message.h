@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* A message that this consumer has claimed.  The server keeps it in our unacked list until
  * its settlement is confirmed.  Messages belong to the hand; see hand.h. */
 #ifndef MQ_CONSUME_MESSAGE_H

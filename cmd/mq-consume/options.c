@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The command line, and the checks of its queues.  A name may be new, or mistyped; or the name
  * of a command, before which "--" was forgotten. */
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The options and operands of mq-consume, and the rules of its queues.  Most files need the
  * headers included here. */
 #ifndef MQ_CONSUME_OPTIONS_H

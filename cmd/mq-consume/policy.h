@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The policy says how fast messages may start, how carefully, and when to end.  It owns the
  * rate, the stop levels and the signals that raise them; the engine carries out what a level
  * means. */

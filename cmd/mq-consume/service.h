@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Messages to the service manager, by the protocol of sd_notify(3):
  *

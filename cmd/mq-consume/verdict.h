@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Verdicts: sets in a message its outcome, new header, delay, news and result, at the end of its
  * run or without a run. */
 #ifndef MQ_CONSUME_VERDICT_H

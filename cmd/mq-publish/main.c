@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * mq-publish: put messages into a queue.  With --http, options.c turns a request into options
  * and a stdin.  message.c makes messages of the records on stdin, and transport.c sends them

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The modules of mq-publish: options, transport to the server with the outcome, messages,
  * and the wait for their ends.

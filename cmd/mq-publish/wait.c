@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 #include "publish.h"
 
 #define BLOCK_MS 5000 /* longest wait of a command on the server */

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * mq-stats --check: a monitoring plugin.  One line on stdout says how things
  * are, the exit status says it, too; perfdata follows a '|'.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-stats --list done and --list ended: what has ended, from the results that --keep keeps, and the
  * rejected messages. */
 #include "stats.h"

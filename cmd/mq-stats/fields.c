@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The facts of queues, connections and runs, one row each, from which come the
  * tables, JSON, metrics, --sort and --check.  JSON and tables keep this order; where

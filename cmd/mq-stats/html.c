@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * mq-stats --html: one page without other files.  Its policy allows only its own
  * script, which draws the page from the JSON in it.  Without JavaScript, the page

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * JSON of mq-stats: the object of --json and of the page, and that of one queue for
  * --http.  Members are documented in mq-metrics(7) and stay; new ones may be added.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 #include "stats.h"
 
 #define COLUMNS		    80 /* least width of a line, also without a terminal */

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * mq-stats --id: one message, wherever it is, and its history.  The state of a message
  * can change while the search goes from place to place, so nothing is said to be nowhere

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* mq-stats --id ID --output: the kept output of a message, and what follows. */
 #include "stats.h"
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * mq-stats --prometheus: the text exposition format, version 0.0.4.  The first
  * five metrics have the names that rmqprom, the exporter of Go's library, uses.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Reasons of rejected messages, in groups: those that differ only in numbers and ids are
  * one.

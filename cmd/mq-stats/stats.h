@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The modules of mq-stats: the command line, what is asked of the server, and the forms in
  * which it is shown.  Includes what most of them need.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The folder cmd/shared: code of several tools.  Files here may call everything in common/
  * but the files of a layout, and never a tool.  Unlike common/, they may print and exit.

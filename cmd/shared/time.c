@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The argument of --at: a time as a program or a person writes it. */
 #include "options.h"
 

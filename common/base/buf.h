@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The floor common/base: memory, buffers, text, time, ids, lists, exit statuses and
  * messages to people.  Files here call libc, libbsd and each other.

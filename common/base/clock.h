@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Reading clocks. */
 #ifndef MQ_CLOCK_H
 #define MQ_CLOCK_H

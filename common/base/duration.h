@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Durations and points in time as users write them. */
 #ifndef MQ_DURATION_H
 #define MQ_DURATION_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The one table of exit statuses, shared by all tools; see mq(7). */
 #ifndef MQ_EXIT_H
 #define MQ_EXIT_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Message ids, in the format of RSMQ: 10 base-36 digits (0-9a-z, lower case) of the
  * unix time in microseconds and 22 random characters of [A-Za-z0-9].  Ids sort by the
  * time of publishing. */

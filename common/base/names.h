@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* A list of names of connections, queues or messages. */
 #ifndef MQ_NAMES_H
 #define MQ_NAMES_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Processes of this host, by texts that others can read on it: BOOT:PIDNS:TIMENS, the kernel's
  * random boot_id and the numbers of the namespaces of processes and of time, and behind a colon
  * USER:SESSION:GROUP:PID:START, as /proc/PID/stat has them.  No other process has the text, on

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Rates, and a bucket of tokens that keeps to one. */
 #ifndef MQ_RATE_H
 #define MQ_RATE_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Messages to a person.  Every line goes to stderr as
  * "mq-x: subject: what went wrong: cause".  Control characters, characters that turn

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* System calls of Linux that libraries before glibc 2.36 and musl do not wrap.  Their
  * numbers are the same on all machines. */
 #ifndef MQ_SYSCALL_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Parts of texts: UTF-8, tokens, numbers, base64, URLs, passwords. */
 #ifndef MQ_TEXT_H
 #define MQ_TEXT_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* A timer of an event loop (libev) that calls fire(arg).  mq_timer_init() sets it up, once;
  * while it runs, it must not be moved in memory. */
 #ifndef MQ_TIMER_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* If there is no memory, allocation ends the program (exit 75, one line on stderr), since
  * claimed messages are safe in the server. */
 #ifndef MQ_XALLOC_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The reader has one buffer: read(2) appends to it, records are returned from its front, and
  * an incomplete record at its end moves to the front before the next read.  A byte moves at

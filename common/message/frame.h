@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Framings of messages in one stream, read by mq-publish and written by mq-consume.
  *

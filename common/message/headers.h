@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The floor common/message: a message as bytes and as a value, and the verbs and the verdict
  * of its script.  The only system call is the read(2) of frame.c.  Files here may call

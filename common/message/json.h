@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * JSON text to a value and back.  Programs let jansson allocate with mq_xmalloc(), which
  * never fails, so that a lack of memory is never taken for bad data.

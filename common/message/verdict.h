@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The verbs that a script writes, and the verdict on its run. */
 #ifndef MQ_VERDICT_H
 #define MQ_VERDICT_H

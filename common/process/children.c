@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 #include "process.h"
 
 /* One signal may stand for several children.  Finding that none of 1,000 has ended takes

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The floor common/process: child processes and their descriptors; no queue, no server, no
  * message.  Most users need the includes, too. */
 #ifndef MQ_PROCESS_H

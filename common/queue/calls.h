@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Calls about a queue for tools that wait for the reply.  Unless they say otherwise they
  * return 0, or -1 with the error in struct mq_redis. */
 #ifndef MQ_CALLS_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The commands of a consumer over a connection that never waits, and their replies in C.
  *

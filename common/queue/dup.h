@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The text of the verb dup: DUE-X-DEST, as in RQ.
  *

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The text of a Lua script, and what its head says of its interface; see embed.sh.
 #
 #	wanted=lua	the script, with its head's variables behind the head

@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # embed.sh LUA...: prints a C file with the text and the SHA-1 of each script; with -h in
 # front a header that declares them; with -t the text of one script, with its comments.
 #

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The lease of a consumer: joining, under a new name or the old one, renewing, and
  * leaving.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Parts that both layouts share; and the includes that nearly all files here need. */
 #ifndef MQ_LAYOUT_H
 #define MQ_LAYOUT_H

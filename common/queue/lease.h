@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Messages by receipt: taken under a lease that outlives the taker's process, and settled
  * later with the receipt.  A receipt is one word: the name of the connection that holds the

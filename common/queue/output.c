@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The kept output of a message, for tools that wait; mq-layout(7) describes its entries. */
 #include "base/text.h"
 #include "calls.h"

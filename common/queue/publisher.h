@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Publishing in batches, which are marked, so that a new connection can find the mark. */
 #ifndef MQ_PUBLISHER_H
 #define MQ_PUBLISHER_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Functions that are the same for all layouts. */
 #include "base/text.h"
 #include "layout.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Operations on queues of any layout. */
 #ifndef MQ_QUEUE_H
 #define MQ_QUEUE_H

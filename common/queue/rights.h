@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The rights that a user of the server needs for a tool, as rules of ACL SETUSER. */
 #ifndef MQ_RIGHTS_H
 #define MQ_RIGHTS_H

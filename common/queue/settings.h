@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The settings of a queue, which consumers and publishers obey unless an option of their own
  * wins.  A hash has them as texts: mq-layout(7). */
 #ifndef MQ_SETTINGS_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Functions of layouts for stats: see stats.h and layout.h. */
 #include "layout.h"
 

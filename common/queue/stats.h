@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Runs, requests to stop one, and the numbers of queues and connections. */
 #ifndef MQ_STATS_H
 #define MQ_STATS_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Commands whose replies have a type: one at a time, and many in one pipeline.  After a
  * failure, -1 or NULL is returned, and struct mq_redis has the error. */
 #ifndef MQ_ASK_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Commands and calls of scripts as they are sent, and the meaning of replies.  Arguments
  * are bytes. */
 #ifndef MQ_COMMAND_H

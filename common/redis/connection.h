@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* A connection to a server, or to the nodes of a cluster as if they were one.  Tools wait
  * for the replies to their commands; mq-consume, which must not wait, uses loop.h. */
 #ifndef MQ_REDIS_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* INFO and TIME of a server, and when the writes that it has accepted are safe. */
 #include "ask.h"
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * A link: a connection to one server as a state machine over a redisContext that does not
  * block: TCP, TLS, the greeting, commands under way, and the server's last words.  A link

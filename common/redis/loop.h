@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The connections of mq-consume, which never waits, on a libev loop: a pair for the server, or
  * for each node of a Redis Cluster that is needed, behind one struct mq_redis.  The first

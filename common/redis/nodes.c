@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The nodes of a Redis Cluster for tools that wait: finding nodes, and waiting for one that
  * is away. */
 #include "ask.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* For the files of common/redis only. */
 #ifndef MQ_REDIS_PARTS_H
 #define MQ_REDIS_PARTS_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* From the URL of a server to a connection: searches for addresses, attempts side by side,
  * sentinels, and a failover that is waited for. */
 #include <sys/param.h>

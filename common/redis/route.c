@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Sends commands to nodes, again if a node refuses one or is lost: the only place that
  * decides what MOVED, ASK, NOSCRIPT and BUSY mean.

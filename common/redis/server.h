@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The floor common/redis: URLs, servers, the private one included, connections that
  * wait or do not, commands, replies and scripts; but no queues and no names of keys.  This

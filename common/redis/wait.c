@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Waiting for replies with poll(2), in all tools but mq-consume. */
 #include "connection.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The pictures of README, of a real run:
 #   make.py BUILD DIR
 # DIR/terminal.svg is what the commands below print, on a private server that is gone

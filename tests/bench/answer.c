@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * A worker for mq-consume --stream that does nothing: reads lines in blocks,
  * and answers each with "done".

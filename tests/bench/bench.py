@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Compares the tools with others that do the same, and prints a table.  What
 # counts is the ratio: how many times as fast as the other one, for memory and
 # latency how many times as much.  Both sides run in turn, ROUNDS times; a

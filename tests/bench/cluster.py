@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The same work on one server and on a cluster of three masters, in turn: one queue, as
 # the rate of the cluster in parts of that of the one server; then six queues at once on
 # each, with what the nodes pay for a message.  No row may have sent a command to a node

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Rows of fleet, see bench.py: many consumers, many queues, many clients.
 import threading
 import time

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Rows of fleet, see bench.py: what is given back, options of delivery, large payloads.
 import json
 import os

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Rows of fleet, see bench.py: workers of all kinds.
 import os
 import select

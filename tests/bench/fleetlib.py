@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Servers, clients, processes and the table of fleet, see bench.py.
 #
 #   Server(name)         a private redis-server: call, pipe, cpu, commands, fill

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Writes the moment at which it was started to stdout: nanoseconds of
  * CLOCK_MONOTONIC, as a binary int64_t.

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """waits.py SOCKET: how long a client of that server waits for the answer to a cheap command, which
 it asks once a millisecond, from now until a little after the end of standard input.  When an answer
 takes longer, those that it could not ask for meanwhile count as well, as if each had been asked for

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-clean and what messages ask for: locks of messages that are nowhere, turns
 # that nobody gives, messages that are too late, and the order of what comes
 # back from dead consumers.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # Messages of several workers end in another order than they were claimed in:
 # they are acked together all the same, and the others stay as they are.

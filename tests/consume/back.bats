@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What a consumer holds and has not started goes back: much of it at a time, in its
 # old order, to the front.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-consume --batch when something breaks: the script, the consumer, the
 # server, the lease, what the script says, its start.  Nothing is lost.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-consume --batch: several messages for one script, and what it may say of
 # all of them or of one.  Faults are in batch-faults.bats.
 

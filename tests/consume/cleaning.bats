@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # One of all consumers of a server cleans, once a minute.
 #
 # layouts: rmq rsmq

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-consume as a whole: printing, claiming, ending, signals, and the keys that
 # show that it is there.  See verdict.bats and worker.bats for its scripts.
 

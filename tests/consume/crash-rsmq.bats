@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What befalls a consumer in the layout of RSMQ only: anybody can take a message
 # from it, and a lease that is over gives its messages to everybody, with no
 # cleaner.  The rest is in crash.bats.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Crashes: of the consumer, of the server, of the connection between them, at
 # any moment.  What was accepted is processed, and what runs twice is bounded
 # by what was in flight.

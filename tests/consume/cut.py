@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """cut.py THERE HERE [SEED CUTS]: a network in front of a server, on unix sockets; see
 faults/proxy.py.  On USR1, the connections end for the client, and not for the server.
 With a seed, now and then a step reaches the server, and its answer reaches nobody; each

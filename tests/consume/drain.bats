@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-consume --drain: its bar on a terminal, and what it waits for.
 
 load ../helpers/server

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The verb dup, with RQ's replies: to queues of our own server and of others.
 
 load ../helpers/server

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # topologies: cluster
 # mq-consume --halt: after N messages rejected in a row it stops.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What a message tells of the runs that failed, and the pipe that a script's
 # standard error is.
 

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # Messages with the same bytes, which no server tells apart, are each done or
 # left: see identical.py.

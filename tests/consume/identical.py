@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # identical.py MODE FIRST-SEED RUNS: messages with the same bytes are consumed,
 # end in a random order, and their consumer is killed at a random moment.  What
 # is left is what was not done, byte for byte.  Each run prints one line; the

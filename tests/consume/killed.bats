@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # A consumer that was killed, on this host: its messages do not wait for the end of its lease.
 # But those of a process that lives, or of which this host cannot tell, do.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # Payloads that nobody should queue, but that are lossless, bit by bit.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # --output: the output of runs at a time in lines, or in one piece a run.
 
 load ../helpers/server

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-consume without a command: what is read of it is done, and nothing else.
 #
 # Lines of 1000 bytes fill a pipe with 65 of them, and 400 that have been read

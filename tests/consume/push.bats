@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # The verb push: from queue to queue, in one step, until somebody has done it.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # --rate, --rate-shared, --rest: never more than allowed, and all in the end.
 #
 # What a script notes of its start can only be later than it was allowed to

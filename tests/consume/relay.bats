@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The relay of mq-rq.7): each message arrives once at the other server,
 # whatever is killed in between: consumers, the script, either server.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What runs: the record that a consumer keeps while it has long runs.
 
 load ../helpers/server

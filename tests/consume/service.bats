@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What a service manager hears: the datagrams of sd_notify(3).
 
 load ../helpers/server

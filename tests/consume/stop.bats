@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # topologies: cluster
 # Stopping one running message from afar: mq-purge --running and mq-return --running.

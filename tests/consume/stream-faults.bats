@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # --stream: workers, consumers and servers that die, and workers that do not
 # keep to the rules.  What was judged stands, and nothing is lost.
 #

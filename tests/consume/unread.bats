@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # A run that fails while nobody reads the consumer's standard output is broken off, and
 # has not failed.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What a script says and how it ends decide what becomes of its message: RQ's
 # verdicts, with mq-consume and a real server, looked up in the raw keys.  The whole
 # table of words and exit statuses is in tests/unit/test_verb.c.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What a script finds when it is started, and what is done with it: its input,
 # descriptors, signals, environment and directories.
 

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Those who use the queues in a round, all at once: publishers, consumers of
 # each kind, cleaners and operators.
 #

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # crowd.py SECONDS LAYOUT N LATE: N consumers wait, and messages come one by one,
 # while those that matter for the next one are killed or stopped: the one on
 # watch, the one that is woken next, any.  No message may wait longer than LATE

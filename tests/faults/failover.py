@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # failover.py SEED FAILOVERS LAYOUT: a master with two replicas and three sentinels;
 # again and again another server becomes the master, by SENTINEL FAILOVER or as the
 # master is killed, and then sometimes away for a minute; see takeover.py.  Prints what it

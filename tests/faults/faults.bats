@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A short run of `make faults`: faults of every kind while everybody is at work,
 # and no accepted message is lost.  See faults.py.
 #

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # faults.py SEED RUNS LAYOUT: rounds of publishers, consumers, cleaners and
 # operators at work, in each of which one kind of fault comes again and again at
 # random moments.  At any moment each accepted message must be in one place; in

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The faults.  Each is a function of a round: it does one thing at a random
 # moment, and undoes it after a while.
 #

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What may be true of messages at any moment, and what has become of each.
 #
 #   Model(layout, log, refused)  log: what the scripts have recorded; refused: rights

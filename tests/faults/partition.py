@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What stands between the nodes of a cluster and all that connects to them, so that one
 # node can be cut off: what comes from it or goes to it then waits, as on a network that
 # loses packets for a while, and new connections get no answer.

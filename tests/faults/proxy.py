@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A bad network between some of the tools and the server.
 #
 #   Proxy(here, there, *cuts)   listens on the one, connects to the other: each the path

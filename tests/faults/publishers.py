@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The publishers of a round: some of a Cast, see actors.py.
 #
 #   Publishers     each method is a step of a thread: it publishes something and

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What the consumers of a round have said of messages (-v), beside what their
 # scripts have recorded and where the messages are.
 #

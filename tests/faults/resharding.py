@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # resharding.py SEED TIMES LAYOUT: a cluster of three masters with a replica each; again
 # and again a replica takes over, gently or not, a master is killed, stands still, is away
 # for a minute with its replica, or is cut off from the others, with or without its clients,

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # soak.py MINUTES SEED LAYOUT: one consumer of each kind (fork, batch, stream)
 # lives all the time, at 80 % of the speed that they reach together, while
 # faults of any kind come every few seconds and companions of theirs are killed.

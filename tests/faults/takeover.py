@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What the drivers share in which other nodes take over while publishers and consumers
 # are at work: those, and the count.  Of the messages that --durable has confirmed, each
 # must be done or still be there in the end; of the others it says how many are lost,

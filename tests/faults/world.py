@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The server of a round, whoever is killed, and what expiry does on it.
 #
 #   begin(defaults...)          BUILD, and the words of the command line, which are these

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * An element of a queue: what parses is written and parsed again as the same,
  * and what the input says as -H does comes back out of an envelope.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The framings: a stream gives the same records in whatever pieces it comes,
  * and records that are written are read again.  An input is one letter for the

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The parsers on inputs that a fuzzer makes up from those in tests/fuzz/corpus,
 # always the same ones; `make fuzz` does it for longer, and at random.
 #

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What the fuzz targets share.  A target takes an input apart and asserts what
  * must hold; see run.sh for how they are run.

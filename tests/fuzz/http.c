@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Requests: what is taken of one has the form that it promises, whatever comes, and
  * the end of a head is where its parser finds it, in whatever pieces it comes.

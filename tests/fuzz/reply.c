@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What a server may answer: the operations of both layouts that wait come to
  * their end, whatever it says, and so do the readers of single replies.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Runs the fuzz targets named, or all, for so many seconds together (-s, 60), or on so
 # many inputs each (-n), starting from what is in corpus/; new inputs go to a scratch
 # directory.  TAP.  SEED=N tries the same inputs again, as far as the time goes.

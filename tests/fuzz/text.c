@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Texts that others leave in the server: what became of a message, what runs,
  * what went wrong before; and base64.  What is read is written and read again

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Durations, times and rates: what is accepted lies within its bounds, what is
  * not changes nothing, and a time that is written as RFC 3339 is read again.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * URLs: what is shown of one parses as the same but for user and password, no
  * password is shown or stays in the text that was hidden, and none in what a

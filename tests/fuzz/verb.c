@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What a script says: the same in whatever pieces it comes, for one message
  * and for several.  An input is one byte for how many messages there are, one

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # answers.py SOCKET SERVER COMMAND[,...] REPLY: between clients and the server at a socket; the
 # answer to each of these commands becomes REPLY, with \r\n for blanks, and where that has a %,
 # the server's own.

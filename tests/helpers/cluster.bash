@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A real cluster of nodes on 127.0.0.1.  Load it behind common.bash.
 #
 #   cluster_start [N]       three masters, and N replicas of each (0); sets CLUSTER_URL;

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What all .bats files share.  Load it first, or server.bash, which is enough for most.
 #
 #   server_start [OPT…]   a private redis-server for this file (in setup_file)

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What several files about consumers share.  Load it behind server.
 #
 #   seeded                 prints a seed and begins with it; SEED=N repeats a run's random

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """gate.py HERE THERE WORD: passes on what comes to the socket HERE to that of a server,
 and back.  The first request with WORD in it waits: HERE.waits is there then, and when
 HERE.open is there, too, the request goes on."""

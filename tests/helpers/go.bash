@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What a Go program built on rmq v5 does to the keys, command by command.  Load it
 # behind common.
 #

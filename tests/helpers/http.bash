@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A listener in front of a tool with --http, and requests to it.
 #
 #   serve TOOL ARGS...      the tool answers at 127.0.0.1, port $port, until http_stop

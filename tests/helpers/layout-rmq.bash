@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What a test of both layouts has to know of the keys: here those of rmq.  A
 # file with the line "# layouts: rmq rsmq" is run once with each of them, and
 # loads layout-$LAYOUT after common, whose held, connections and heartbeat are

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The keys of RSMQ for tests of both layouts: see layout-rmq.bash.
 
 load ../helpers/node

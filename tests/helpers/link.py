@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """link.py PORT [SECONDS [N]]: passes on what comes to a free port of this host,
 which it prints, to that one, or the socket of that name, and back, all of it
 that much later, but for the first N pieces each way.  What it has when it is killed is lost, as on a network."""

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What programs of RSMQ do, with the commands that npm rsmq sends, as MONITOR
 # shows them; on a cluster, as one sends them that does not pass times as keys, which
 # it would refuse.

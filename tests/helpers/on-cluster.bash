@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # With TOPOLOGY=cluster, the server of the tests is a cluster of three masters, and
 # what common.bash says of it is about all of them.  Loaded by common.bash.
 #

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Where every message of a server is, in one look that no other client can come
 # between, and the laws that must hold in any such look.
 #

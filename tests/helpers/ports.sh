@@ -1,4 +1,5 @@
 #!/bin/bash
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # ports.sh N: prints N ports in a row that nobody has, nor those 10000 above, where the
 # nodes of a cluster talk to each other.
 #

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What a program that was compiled with -fsanitize-coverage=trace-pc reached: the
  * file PROGRAM.reach has a byte for each byte of its code, 1 behind each call of the

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # refuse.py PORT WORD N: between clients and the node of a cluster at that port of this host, in
 # whose place it stands, at the port that it prints.  Every N-th command with this word is
 # refused with TRYAGAIN.

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Commands to a server, and its replies.
 #
 #   Connection(sock)      call(args...), pipe(commands): the reply, or the replies; close()

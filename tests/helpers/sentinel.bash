@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A master named m, with two replicas and three sentinels, on free ports of 127.0.0.1.
 # Load it behind common.
 #

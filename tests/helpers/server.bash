@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A file of tests with one server, as common.bash has it, and nothing else to prepare:
 # load this instead.  What a file defines behind it counts.
 #

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Steps on the server by themselves, each with its keys and arguments.  Load it behind
 # common.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """What the tools say to the server, to compare two builds.
 
     transcript.py BUILD                     print the transcript of a build

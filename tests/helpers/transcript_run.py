@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """One scenario at work: see transcript.py."""
 import asyncio
 import glob

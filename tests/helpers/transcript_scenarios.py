@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """The scenarios of transcript.py: each is a function of a Run; see there.
 
 Its name is in the transcript, so it stays.  What could happen in one order or

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Queues as bytes, and programs on a terminal: see wire.py.
 #
 #   py TEXT                     Python with the functions of wire.py

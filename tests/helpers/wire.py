@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What some .bats files share: queues as bytes, on the server in $D.
 #
 #   call(args...)                   one command and its reply

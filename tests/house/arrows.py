@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """Arrows between folders that point up, and rings of files, by includes and by the symbols of what BUILD holds: arrows.py BUILD"""
 import glob, os, re, subprocess, sys
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The Makefile builds again what has changed, and nothing else, and make demo runs; and deps.sh asks
 # for what is missing, and for no more.
 # topology: own

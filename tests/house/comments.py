@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """Comments of C and Lua that need the code beside them to be understood: comments.py FOLDER...
 
 A comment's subject is a noun of the code.  Refused are openings with a pronoun, a What or Who
@@ -18,7 +19,8 @@ ANYWHERE = re.compile(r"\bso\s+(?:many|long)\b", re.I)
 
 def comments(path):
     """Line and words of each comment."""
-    source = open(path, encoding="utf-8").read()
+    # The line of the licence is no part of the comment below it.
+    source = re.sub(r"\A.*SPDX-License.*", "", open(path, encoding="utf-8").read())
     for match in (LUA if path.endswith(".lua") else C).finditer(source):
         if match["text"]:
             text = re.sub(r"(?m)^[ \t]*(?:/\*+|\*/|\*|//|--+)|\*/$|-{3,}", " ", match["text"])

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The manual, --help, the completion, NEWS and README say what is so.
 # topology: own
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Every command of README and of the EXAMPLES of each page is run as it stands
 # there, and does what is said of it.
 #

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The workers that mq-batch(7) shows for --stream and --batch, with the very
 # lines of the page.  What the options refuse is in messages.bats.
 

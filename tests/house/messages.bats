@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What each tool says when it is held wrong: one line, the exit status, nothing changed.
 # topology: own
 

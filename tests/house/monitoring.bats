@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The examples for who runs the tools: alert rules, a check, a timer, a crontab; and
 # the workers in five languages.
 # needs: metrics node

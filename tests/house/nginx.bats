@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The example for nginx: mq-stats --http behind a password, by a socket in the file
 # system.
 # needs: proxy

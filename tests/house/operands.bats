@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # The names of queues on the command line: new ones, mistyped ones, those that a
 # user may not use, and a command with no "--" before it.

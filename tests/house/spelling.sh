@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Spells what people read: pages, README, NEWS, and texts in the code, with aspell's
 # British English (-ise) and the project's own words in tests/house/words.  Prints
 # the words that neither knows, each with places, and fails if there are any.

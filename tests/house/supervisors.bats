@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The examples for runit and OpenRC: the same consumer as mq-consume@.service starts, from the same
 # files, without systemd.
 # topology: own

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The example mq-webhook, which posts what --notify publishes to a real HTTP server.
 
 # run_mq sets output and stderr; each test is a subshell of its own.

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """A server for webhook.bats: what it answers is in the path, and each request that it
 has read goes to a file: "PATH KEY BODY" on a line.
 

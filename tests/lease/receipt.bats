@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # mq-lease: messages by receipt, for shell loops.
 load ../helpers/server

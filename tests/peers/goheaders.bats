@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Headers as Go's library takes them: halves of surrogate pairs, bytes that are
 # no UTF-8, NUL in names; and payloads that look like one.
 

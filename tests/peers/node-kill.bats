@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Node programs and ours work off one queue of RSMQ while both kinds are killed
 # all the time: no message is lost.
 #

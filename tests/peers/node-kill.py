@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """
 Workers of node and of ours on one queue of RSMQ, each killed again and again.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The layout of RSMQ, with the rsmq of npm on the other side: whatever one side
 # puts in, the other one gets out, and each counts what the other one does.  The
 # cases are those of rsmq's own tests, and the traps of its code.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What scripts that were written for RQ find.  The verdicts of RQ's own drivers
 # (send_test_*) are in consume/verdict.bats, dup in consume/dup.bats.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The layout of RSMQ beside programs that delete, send badly, and make ids of
 # their own.  What those do is done here by node.bash.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The rules of simqueue (mev-share-node), with a queue's clock for its blocks, where
 # queue/ticks.bats, caps.bats and expire.bats do not have them yet.  Where a worker's
 # error lost a message there, it ends in rejected here.

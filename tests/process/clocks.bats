@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Clocks that jump by a day while something waits: ours, not that of the server.
 # When that jumps, all leases end at once.
 

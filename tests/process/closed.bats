@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Descriptors 0, 1 and 2 that are closed, or cannot be written to.  A tool whose
 # results nobody would get does nothing; one that needs none of them works as
 # usual, and no connection gets such a number.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What runs out for real: descriptors, processes, memory, the size of files; and
 # scripts that write, or leave behind, more than anybody wants.
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Preloaded into a tool, makes calls of it fail: FAIL=NAME:N the Nth one of
  * that name, FAIL=NAME:N+ the Nth and all behind it, FAIL=NAME:*N each Nth.

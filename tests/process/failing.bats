@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Calls of the tools that fail, one after the other: no memory, no process, no
 # descriptor; and calls that a signal interrupts.  Whatever it was, no message
 # is lost, and no tool dies of a signal.  See fail.c.

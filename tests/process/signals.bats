@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # How the tools end: as the first process of a container, which no signal ends
 # unless it is caught, and when their terminal is closed.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish --durable: what it promises outlives the server, and where that
 # cannot be promised it says so.  What a version of Redis does not have (WAITAOF,
 # before 7.2) is asked of the server that is there.

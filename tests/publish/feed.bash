@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish in the background, and what is written to fd 5 is its input.  Load it behind
 # common.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish --http, behind a listener that hands over connections as inetd does.
 
 load ../helpers/server

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Limits that a message brings along: how long a run may take, and how many there may be.  The
 # consumer's own limits hold, too: the lower one counts.
 # layouts: rmq rsmq

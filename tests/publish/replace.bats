@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish -k KEY --replace: the latest message with a key is the one that runs.
 
 load ../helpers/server

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The connection of a publisher breaks, at any moment: it goes on, and whatever
 # the server has done already, each message is there once.  Of several batches under
 # way, whatever the server says of one, the messages stay in the order of publishing.

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # resume.py HERE THERE FAULT...: a bad network in front of a server, on unix
 # sockets; see faults/proxy.py.  Each FAULT is one of
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # One message to a queue that is known takes two rounds: what a publisher has to know, and
 # the message.  What is refused in the first is not published.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The timers of mq-publish(1), with the very lines of the page: hosts that have
 # the same one publish once.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topology: own
 # The ack of a message of a group brings the next one, if a claim would take nothing else:
 # in order, counted, under the lease, and given back or found again as what is claimed.

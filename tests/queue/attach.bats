@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish --attach: files that belong to a message, from the publisher to its end.
 # topologies: cluster
 load ../helpers/server

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # mq-publish --batch and --after: the ends of a batch are counted, and its followers run after the
 # last one.

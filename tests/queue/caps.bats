@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish --max-length and --max-delayed: a queue that is full takes no more.
 
 # shellcheck disable=SC1010

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # What a connection has claimed is counted: by that, a consumer whose answer was lost
 # knows which of the messages that it holds are new, equal ones or not.

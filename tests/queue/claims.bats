@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topology: own
 # Steps of claims, and of the roles of those who wait: how much is claimed, in which order,
 # and who is called.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Messages with an id that another one has, and what their headers ask for when
 # somebody else has written them: see "Messages" in mq-layout(7).
 

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Messages that go from one server to another: mq-stats --list or mq-consume,
 # --jsonl, into mq-publish --jsonl.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What is counted: exact numbers in rmq::queue::[Q]::counters, and troubles of
 # that key that nobody else notices.
 

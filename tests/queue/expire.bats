@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Messages that are too late: they are rejected with a reason instead of being
 # run, they are counted, and it is no attempt.
 

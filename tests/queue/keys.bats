@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish -k: a message with a key that is taken is a duplicate.
 
 # shellcheck disable=SC1003,SC1010

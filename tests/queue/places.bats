@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # The operators' tools and the places of delivery: what has a priority, waits
 # for a tick or its group's turn, or holds a key is seen, moved and removed as

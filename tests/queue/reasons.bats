@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Why messages were rejected: what is recorded, chosen by, and put into groups.
 #
 # layouts: rmq rsmq

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topology: own
 # Steps that the server refuses in the middle, or could: see refused.py.
 

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Steps that the server refuses: each script with messages of many kinds, once for each of its keys
 # with one of another type, once with full memory, and of some for a user without a right.  A refused
 # step has changed nothing, or, of PARTLY, has left each message in one place.  With full memory, what

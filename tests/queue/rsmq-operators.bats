@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Stats, return, purge and clean in the layout of RSMQ.  What
 # programs of RSMQ do is done here by node.bash.
 

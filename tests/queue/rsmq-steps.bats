@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topology: own
 # Steps on the server in the layout of RSMQ, each with its keys and arguments: what each
 # changes, up to which bound, and what it leaves alone.

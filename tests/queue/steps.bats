@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topology: own
 # Steps on the server, each with keys and arguments that programs give only when others
 # were faster, or when the server refuses: what is not as expected changes nothing.

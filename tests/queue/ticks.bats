@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topologies: cluster
 # Which of the waiting messages comes next: the logical clock of a queue, --tick,
 # --from-tick and --until-tick, and mq-publish -p.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topology: own
 # Steps on the server by which cleaners, operators and statistics work: what each changes,
 # up to which bound, and what it leaves alone.

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-publish --wait and mq-consume --keep: how a message ended, for those who
 # wait and those who ask later.
 load ../helpers/server

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # topology: own
 # Steps of walks through the messages at one place, and of those that move or drop them:
 # where they go on when others were there meanwhile, and how far they go.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # On the wire: what a Go program built on rmq v5 does to the keys, done here
 # step by step with redis-cli, on the same queues as our tools, both ways.
 

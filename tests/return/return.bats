@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-return: on queues as a Go program leaves them, and on our own.
 
 load ../helpers/server

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # What --print-acl prints as rules, and what becomes of what they refuse.  That they are
 # enough for each option, and none of them too much, is in rights.bats.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A cluster of three masters without replicas, of which one goes away: what a consumer does
 # whose queues are on others.
 # topology: own

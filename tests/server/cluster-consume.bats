@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-consume on a cluster of three masters.  What a Go program would do is done by
 # redis-cli with the keys of its cluster form.
 # topology: own

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # A node of a cluster, as one server with all slots: every tool says so and
 # ends.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Servers that take a connection and never answer, or never end their answer: a tool ends
 # in time, and asks another host meanwhile.
 # topology: own

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The private server on a disk of its own that gets full: 8 MB, which only the
 # mount namespace of the test can see.
 

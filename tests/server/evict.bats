@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # A server that drops keys when its memory is full: who says so, and who does
 # not ask.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Tools that start while a master is being replaced: they wait for the next one.
 # topology: own
 

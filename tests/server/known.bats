@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # Many queues are known, and many connections are listed: what is done with one queue
 # costs the server as many commands as without them.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # Servers that lack a command, or room for an answer, as rented and hardened ones do, and users
 # that lack a channel.

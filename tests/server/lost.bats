@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A cluster of three masters without replicas: which node has what, and what the tools that
 # look at everything show when a node is lost.
 # topology: own

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Servers that are named: looking for their addresses blocks nothing, ends, and
 # all of them are tried.  See resolver.c.  With RSMQ, as its lease is shorter.
 # topology: own

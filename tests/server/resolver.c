@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Preloaded into a tool, answers for the host mq.test: as the file RESOLVER says
  * at that time, "hang" for ever, "again" with a failure, or with addresses; behind

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # What --print-acl prints for an option is enough for that option, what only one option
 # needs is printed only with it, and each rule lets something pass: see rights.py.

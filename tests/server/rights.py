@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Each option of each tool, and what pages combine, under the rights that --print-acl
 # prints for the same command line: the exit status is the expected one, and the server
 # has refused nothing.  And each rule that is printed lets something pass that no other

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What somebody who means harm has put into a queue, or beside a file, does
 # nothing.  (What belongs to one tool or one file is tested with that.)
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A server that sentinels name: each tool finds the master, and finds the next one when
 # that is gone; what replicas had confirmed is there.
 # topology: own

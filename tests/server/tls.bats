@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # needs: tls
 # The way to a server through TLS, with certificates of a CA of this file.  A build
 # without TLS must say so, as the first test does, and has no others.

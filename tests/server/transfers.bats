@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # Messages that go from one queue of a cluster to another one, which is on another
 # node: each is in one of the two, whatever is killed between the steps.
 # topology: own

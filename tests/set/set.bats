@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # mq-set: settings that live with the queue, and what consumers and publishers make of them.
 # layouts: rmq rsmq
 

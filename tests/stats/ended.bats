@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # layouts: rmq rsmq
 # topologies: cluster
 # --list done and --list ended: what has ended, as long as --keep keeps it.

@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # What adjust/rmq writes, command by command, and messages of ours, by hand.  Load it
 # behind server and wire.
 #

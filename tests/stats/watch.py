@@ -1,3 +1,4 @@
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """Runs a program on a terminal and a script that looks at it; see watch.bats."""
 import fcntl, os, pty, re, select, signal, struct, subprocess, sys, termios, time
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * An engine with a real hand, real facts and real verdicts, whose other modules are here:
  * they record what it has them do, and move messages as theirs would.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * A hand of three queues, a, b and c.  A raw message is the name of its queue and a number:
  * a1, a2, b1.

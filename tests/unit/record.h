@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What the code under test has done, as words with blanks between them, so that a
  * test compares a whole order of events at once.  And tests as rows: what happens, step

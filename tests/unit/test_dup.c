@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* What a dup asks for: common/queue/dup.c, and base/password.c below it. */
 #include "base/text.h"
 #include "queue/dup.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * cmd/mq-consume/duplicates.c, at our own server: in which order requests are carried out,
  * and what a slot hears of them.

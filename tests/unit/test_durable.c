@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * common/redis/durable.c; the test plays the server, its sentinels and the
  * time that goes by between two looks.

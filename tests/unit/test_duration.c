@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Durations, times, and rates: common/base/duration.c and rate.c. */
 #include "base/duration.h"
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What the engine makes of ends: of runs, of settlements, of messages that the server does
  * not hold any more, of runs that an operator wants stopped, and of the consumer.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rmq envelope: common/message/envelope.c, and json.c below it; and what we write on
  * messages: headers.c.

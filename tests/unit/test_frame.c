@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Framings: common/message/frame.c and frame-json.c. */
 #include "unit.h"
 

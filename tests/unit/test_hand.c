@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The hand: the states of messages and their counts, their order, what may start, which
  * are equal, and what the server holds.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What the inbox claims, and why; and how it hears of messages, by changes, calls and
  * looks.  Between the steps the facts are taken, as at the beginning of a turn.

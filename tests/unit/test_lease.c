@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * cmd/mq-consume/session/lease.c.  Time goes by as the test sets the moments back that
  * the lease remembers.

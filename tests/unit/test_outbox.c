@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * An outbox, with the hand of hand.h, and a server that records what it is sent.
  */

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * When messages are started and the consumer stops: a policy, whose facts are taken after
  * each step.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Whether a process has ended: common/base/proc.c, with processes in all their states. */
 #include "base/proc.h"
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* cmd/mq-consume/executor/rest.c: commands that fail, and how long their slots rest. */
 #include "mq-consume/executor/parts.h"
 #include "unit.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * cmd/mq-consume/session: how it joins, what it tells of, and what it does once a second.
  * The commands that it sends are recorded.

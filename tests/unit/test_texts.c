@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Texts that others leave in the server, or may have changed there: common/message/headers.c
  * and result.c, common/queue/running.c.

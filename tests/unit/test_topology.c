@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The map of a cluster, from replies to CLUSTER SLOTS. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What keeps a session from joining: cmd/mq-consume/session/join.c, with the lease.
  */

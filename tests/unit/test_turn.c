@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The engine's turns: what follows from which fact, in which order; what may start, what is
  * claimed, and what goes back.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * What becomes of a message by the end of its run, or without one; and what others hear of
  * it, which is decided by the way.

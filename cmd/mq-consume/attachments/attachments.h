@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Attachments: the files that a run finds in MQ_ATTACH_DIR.
  *

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The progress of --drain: done, rejected, rate and time left, in one line on a terminal, which is
  * erased before anything else is written, and at the end. */
 #include "parts.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The end of the consumer: stop levels, limits, errors, and messages left behind. */
 #include "parts.h"
 

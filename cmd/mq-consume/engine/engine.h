@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The engine owns all modules, and alone knows them all.  Nobody reads a field of another
  * module's struct:

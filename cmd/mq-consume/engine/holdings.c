@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The messages that the server holds for us.  After each join they are compared with the hand's.
  * A stalled server may carry out a command of an old connection later, so the counts are

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Messages whose runs, or settlements, have ended. */
 #include "parts.h"
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* For files of this folder. */
 #ifndef MQ_CONSUME_ENGINE_PARTS_H
 #define MQ_CONSUME_ENGINE_PARTS_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Runs that an operator wants stopped; see queue/stats.h. */
 #include "parts.h"
 

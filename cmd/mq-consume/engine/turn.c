@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The engine's turns.  In a turn the engine takes all facts that modules have told, in order; then
  * it sends acks, gives messages back, claims, starts, and ends.  If a module tells another fact

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The ways of running messages, by their tables; stops of runs; a description of long runs. */
 #include "parts.h"
 

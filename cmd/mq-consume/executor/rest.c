@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 #include "parts.h"
 
 /* Each failure in a row makes the rest longer by this factor. */

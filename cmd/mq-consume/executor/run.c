@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Runs: a process for each message or, with --batch, for several messages of one queue,
  * which are framed on its standard input.  A batch waits for more messages of its queue, from
  * the claim of its first message on. */

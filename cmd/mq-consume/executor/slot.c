@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Slots: their messages and rests, and the start and end of a command in any way of running. */
 #include "parts.h"
 

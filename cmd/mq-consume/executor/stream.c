@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * --stream: each worker reads framed messages on its standard input, one after the other, up to
  * a window of messages ahead of its verbs.

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Acks of the oldest messages of a queue, which one command settles together, without their
  * bytes. */
 #include "parts.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Settlements that lead to claims: the answer to an ack may bring the next message of its group;
  * other settlements may make messages ready. */
 #include "parts.h"

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Settlements, of one message or of many together; acks that wait for others; messages that go
  * back. */
 #include "parts.h"

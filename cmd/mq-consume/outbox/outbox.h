@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The outbox settles messages at the server, by the outcome in each message, and sends results and
  * counts.  After an error, a settlement is sent again on the next tick; after a lost connection,

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* Reports of messages that have ended: counters, and results. */
 #include "parts.h"
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 #include "process.h"
 
 #include "base/text.h"
@@ -9,11 +10,9 @@
 #define PIECE_MEMORY ((size_t)32 << 10)
 #define LAST_WAIT    5000 /* milliseconds */
 /* Bytes of output that are read, or written, at once: as many as a pipe holds. */
-#define COPY_MAX ((size_t)64 << 10)
-/* Writes to a target in one turn of the loop. */
-#define WRITES_AT_ONCE 64
-/* Erases from the cursor to the end of the line. */
-#define ERASE "\033[K"
+#define COPY_MAX       ((size_t)64 << 10)
+#define WRITES_AT_ONCE 64	/* to a target, in one turn of the loop */
+#define ERASE	       "\033[K" /* from the cursor to the end of the line */
 
 /* Bytes that wait, in a file and then in memory. */
 struct piece {
@@ -48,8 +47,9 @@ is_ready(const struct target *t)
 	return STAILQ_EMPTY(&t->pieces);
 }
 
-/* Writes once without blocking.  Returns how many bytes were taken; 0: the target is not ready.  After an error, all bytes count as taken, since
- * they would fail again; for a file, the error is said. */
+/* Writes once without blocking.  Returns how many bytes were taken; 0: the target is not
+ * ready.  After an error, all bytes count as taken, since they would fail again; for a file,
+ * the error is said. */
 static size_t
 write_some(struct target *t, const char *p, size_t n)
 {

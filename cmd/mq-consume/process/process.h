@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The process module starts the command with its directory, environment and pipes, and owns the
  * output of the runs, and the logs.  The module never judges a run, and knows no server. */
 #ifndef PROCESS_H

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* --result: the standard output of a run, in memory until its end. */
 #include "process.h"
 

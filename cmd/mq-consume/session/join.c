@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * Joining: lease and settings, then the connection's entry and the server's holdings.  And its
  * obstacles: errors, lost connections, a lost lease.

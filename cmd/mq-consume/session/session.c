@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * States: down -> finding (the address) -> opening -> up.  Opening: CLIENT ID and SUBSCRIBE on the
  * wake connection; CLIENT TRACKING, renew or join, and the server's holdings on the main one.

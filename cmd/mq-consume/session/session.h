@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The session is this consumer's membership at its server: connections, for commands and for news
  * of changed keys; the lease; and joining, under a new name or, after a lost connection, the old

@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # embed.sh CSS JS: prints a C file with the text of each file, page.css as page_css,
 # and the policy that allows these two by their SHA-256, and nothing else.
 set -eu

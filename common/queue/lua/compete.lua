@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Compete for the rounds of cleaning of a server, or of a queue.
 --
 -- KEYS key=* [lease]

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Note how a queue is, in place of earlier notes of this minute and this hour.
 --
 -- KEYS minutes hours

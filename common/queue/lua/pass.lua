@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Stop waiting for a queue's messages.  If the consumer was on watch, or had been woken,
 -- the next consumer is woken instead; see lib/role.lua.
 --

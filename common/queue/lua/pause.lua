@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Pause a queue, or prolong its pause.
 --
 -- KEYS paused

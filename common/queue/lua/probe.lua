@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Look whether keys have their types, or do not exist, and whether this user may run some
 -- commands on them.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Change settings of a queue in one step, even when memory is full: a limit may be
 -- what makes room again.
 --

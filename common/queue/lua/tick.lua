@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Set a queue's clock, which never goes back.
 --
 -- KEYS clock

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Carry out one small write even when memory is full: a consumer that could not join
 -- could never make room.
 --

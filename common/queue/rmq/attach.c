@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rmq layout: publishing, fetching and removing attachments.  Their keys, where {SET}
  * keeps them in one slot:

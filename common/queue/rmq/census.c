@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rmq layout: a census of the messages of a queue, in bounded steps while the queue
  * lives.  A lock or an attachment exists for a message with an id.  Go programs, which end

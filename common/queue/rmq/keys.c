@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The keys of the layout of adjust/rmq v5 (Go), and keys of these tools, which Go programs do
  * not need; mq-layout(7) explains each.  On a cluster, [Q] is {Q}, so that all keys of a queue

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rmq layout: queues and connections that are not listed, queues that are not idle, and
  * drained queues.

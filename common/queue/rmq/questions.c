@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The rmq layout: questions about many queues or connections, and functions for cleaners. */
 #include "rmq.h"
 

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The layout of adjust/rmq v5 (Go): its table, and the commands of publishers and consumers.
  *

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rmq layout: walks through the messages at a place; moving and removing messages that a
  * walk has chosen, or the next ones unseen.  The cursor of a walk is text of lua/walk.lua and

@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rmq layout: messages that go from one queue of a cluster to another; for cleaners,
  * ending transfers, and dropping their marks.  See rmq.h.

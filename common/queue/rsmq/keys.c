@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The keys of RSMQ (npm rsmq 0.12, and its ports) and the keys of these tools, which other
  * programs do not need; mq-rsmq(7) explains each.  In a namespace N, which is rsmq unless a

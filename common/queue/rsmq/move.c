@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rsmq layout: walks through the messages at a place, moving and removing messages,
  * and whole queues.

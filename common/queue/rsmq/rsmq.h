@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The inside of the layout of RSMQ, for the files of this folder. */
 #ifndef MQ_RSMQ_H
 #define MQ_RSMQ_H

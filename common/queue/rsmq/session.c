@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /*
  * The rsmq layout: publishing messages, a consumer's lease, and the messages that it holds.
  *

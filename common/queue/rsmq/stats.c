@@ -1,3 +1,4 @@
+/* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 /* The rsmq layout: numbers and counts of queues, connections and their messages, and runs. */
 #include "rsmq.h"
 

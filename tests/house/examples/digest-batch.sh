@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # The SHA-256 of many files by one process, as a worker for mq-consume --batch:
 # the payloads are paths, one a line; lines "SHA-256  PATH" go to the file
 # $RESULTS in one step.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """The same as digest.sh, as a worker for mq-consume --stream --jsonl: it is
 started once, and reads and compresses the files itself."""
 import gzip

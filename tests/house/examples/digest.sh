@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A worker for mq-consume: the payload is the path of a file; one line with its
 # SHA-256, its size and its compressed size goes to the file $RESULTS.
 read -r path || [ -n "$path" ] || exit 65

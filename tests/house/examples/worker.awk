@@ -1,4 +1,5 @@
 #!/usr/bin/awk -f
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A worker: mq-consume -j4 files -- ./worker.awk
 # The payload is the path of a file, whose lines it counts.
 { path = path (NR > 1 ? "\n" : "") $0 }

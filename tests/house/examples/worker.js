@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+// Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 // A worker: mq-consume -j4 files -- ./worker.js
 // The payload is the path of a file, whose lines it counts.
 const fs = require("fs");

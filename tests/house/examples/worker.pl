@@ -1,4 +1,5 @@
 #!/usr/bin/perl
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A worker: mq-consume -j4 files -- ./worker.pl
 # The payload is the path of a file, whose lines it counts.
 use strict;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 """A worker: mq-consume -j4 files -- ./worker.py
 The payload is the path of a file, whose lines it counts."""
 import os

@@ -1,4 +1,5 @@
 #!/bin/sh
+# Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 # A worker: mq-consume -j4 files -- ./worker.sh
 # The payload is the path of a file, whose lines it counts.  Verbs go to descriptor 3;
 # no payload goes there, as a newline in it would begin another verb.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- A rate that all consumers of a queue share: a bucket of tokens, full if its key is missing.
 
 -- Returns the milliseconds until the bucket has another token; -1: now.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The holders of a queue: a hash with a field for each connection of these tools that
 -- consumes the queue; the value is the name again.
 --

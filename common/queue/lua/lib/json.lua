@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Headers of a message as JSON.
 
 -- Replaces halves of surrogate pairs, which cjson would refuse.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Limits on the number of messages in a queue ('': none): claimable ones, for a message
 -- without and with a priority above 0, and delayed ones likewise.  Without `ready`, the
 -- setting max-length counts.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The results of the last 16 batches of a publisher: a hash with a field for each, of
 -- the number of messages before the batch, a blank, and the reply.  A publisher that
 -- has lost a reply finds it there, and a batch that comes twice changes nothing.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- A user's rights are looked at anew at each command of a script, and what was done
 -- before one that is refused stays done.  So whether the next ones will pass is asked
 -- before the first change.  Servers before Redis 7 cannot tell.

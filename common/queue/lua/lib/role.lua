@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- How a consumer that has just claimed hears of the queue's next message; "Waking
 -- consumers" in mq-layout(7) says how messages and watch go from one to the next.
 --

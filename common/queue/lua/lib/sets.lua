@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Places in a sorted set that may be long.
 
 -- Compares bytes: `<` of Lua depends on the server's locale.

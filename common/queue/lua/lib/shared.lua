@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The setting slots-shared limits how many messages of a queue run at a time.  The hash `slots`
 -- has for each connection with messages of the queue their number, and as `limit` the setting,
 -- both as of the last claim.  Needs call.

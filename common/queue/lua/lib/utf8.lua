@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Replaces bytes that are not UTF-8.
 local function as_text(s)
   if not s or not s:find('[\128-\255]') then

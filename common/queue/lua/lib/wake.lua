@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Wakes up to n consumers that wait for a queue's messages, the longest waiting first;
 -- returns how many.  A consumer without a subscriber on its channel is dead.  Errors are
 -- ignored: without a wake-up, consumers look for messages later.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Returns look()'s reply; if that fails, the keys of a wrong type, found by the commands in
 -- uses, which are in the order of the keys.  Needs rights.
 

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Ack messages of a window of an unacked list, which ends with the oldest message.
 --
 -- KEYS unacked [q:PLACES]

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Ack a message that holds its group, and claim the next of the group for the same connection.
 --
 -- KEYS q:PLACES unacked known lease paused info

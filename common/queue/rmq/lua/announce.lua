@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Settle a message as settle.lua does, and in the same step use up its receipt, keep its
 -- result, and send a notice to another queue.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Take in messages that come from another queue of a cluster.
 --
 -- KEYS to:PLACES incoming none

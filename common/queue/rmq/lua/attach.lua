@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Note that a message refers to a set of attachments, or that the set has a file.
 --
 -- KEYS key=*

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- One step of a census of the messages at one place; census.c says what it proves.
 --
 -- KEYS q:PLACES rejected [unacked]

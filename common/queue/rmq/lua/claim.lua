@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Claim messages: promote due ones, then move the first ones to the caller's unacked list.
 --
 -- KEYS q:PLACES unacked lease paused rate info watch idle [slots] [settings]

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Number of messages of a queue that can be claimed now, or are unacked.
 --
 -- KEYS q:PLACES unacked...

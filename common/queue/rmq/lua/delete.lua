@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Remove a queue without consumers and unacked messages, with all of its keys.
 --
 -- KEYS names=known listed q:PLACES rejected rate counters paused settings watch idle

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Begin the lease of a connection anew, unless it is over, and list the connection as alive.
 --
 -- KEYS lease=* holders...

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- End the lease of a connection whose process has ended; not on a cluster, where the keys are in
 -- two slots.
 --

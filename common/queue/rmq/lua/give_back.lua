@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Give the newest unacked messages back to the front of ready, in their old order.
 --
 -- KEYS q:PLACES unacked known

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The messages of a queue that a connection holds.
 --
 -- KEYS unacked info

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The connections that consume some queues, if all connections list themselves there.
 --
 -- KEYS connections=* alive=* holders...

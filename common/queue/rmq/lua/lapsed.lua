@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Note for cleaners that a connection did not die: its consumer is alive, and has another
 -- name now.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Forget a connection without messages of its queue.
 --
 -- KEYS unacked consumers holders slots watch queues connections=listed lease info

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Mark and count messages that a LPUSH or ZADD has put into a queue, earlier in the same
 -- transaction, and list the queue.  The script is sent as text each time, so it is short.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Remove keys of these tools whose queue or connection is not listed.
 --
 -- KEYS known=* sign=* key...

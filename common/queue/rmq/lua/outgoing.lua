@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Read messages that are on their way to other queues of a cluster.
 --
 -- KEYS outgoing none

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Make delayed messages claimable whose time or tick has come, the oldest due first.
 --
 -- KEYS q:PLACES

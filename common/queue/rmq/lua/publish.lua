@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Publish messages with options or limits; for others, see mark.lua.
 --
 -- KEYS q:PLACES counters known settings [noted=*] attachment...

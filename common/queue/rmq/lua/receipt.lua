@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Look for a message that a connection has handed out by receipt.
 --
 -- KEYS unacked info lease

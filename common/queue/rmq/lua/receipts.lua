@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Number the messages that a connection hands out by receipt.
 --
 -- KEYS unacked info

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- One step of taking a queue from a dead connection.
 --
 -- KEYS q:PLACES known connections=listed unacked heartbeat=lease consumers holders

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Release locks whose holder is gone, or begin or end a search for late messages.
 --
 -- KEYS q:PLACES

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- End a message's stay in an unacked list.
 --
 -- KEYS q:PLACES unacked known | [to:PLACES]

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Settle messages of an unacked list, all or none, of which some are equal.
 --
 -- KEYS unacked ready delayed rejected known

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Numbers, counts and ages of the messages of queues.
 --
 -- KEYS | (ready rejected counters priority delayed clock paused slots)...

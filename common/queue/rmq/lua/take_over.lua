@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Give the messages and info of a queue from a consumer's old name to its new one, on a
 -- cluster.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Forget a dead connection without queues.
 --
 -- KEYS connections=* queues=* heartbeat=* info=* running=*

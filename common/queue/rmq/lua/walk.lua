@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- One step of a walk through the messages of a place.
 --
 -- KEYS q:PLACES [list=*]

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Give a message, named by its id, to a connection of its own, as if it had been handed out
 -- by receipt: in RSMQ everybody with a message's id may settle it.
 --

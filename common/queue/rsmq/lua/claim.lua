@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Claim messages: receive the first ones for the caller's connection.
 --
 -- KEYS q:PLACES held lease paused rate later names watch idle [slots] [settings]

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Remove a queue without consumers and its queue of rejected messages, with all of their keys.
 --
 -- KEYS names connections | q:PLACES counters paused rate later watch idle holders slots

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- List a queue that has messages or attributes, or remove the name and keys of one that has
 -- none.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Remove connections from the holders and the slots of a queue that are dead, and so listed
 -- no more.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Give messages back, as if nobody had received them.
 --
 -- KEYS q:PLACES held

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The messages of a queue that a connection holds: received by nobody else since, and not
 -- deleted.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Begin the lease of a connection.
 --
 -- KEYS own=lease connections names queue_key...

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Undo a receive without a run, if the lease of a live consumer is over, as after a step of
 -- the server's clock.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Look whether queues need a claim by a consumer that is idle there.  Changes nothing.
 --
 -- KEYS (z paused watch idle)...

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Move messages of a place to a queue, to be received, or drop them: the next ones, unseen,
 -- or messages that a walk has chosen.
 --

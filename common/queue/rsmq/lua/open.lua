@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Make a queue, unless it exists.
 --
 -- KEYS hash=:Q names

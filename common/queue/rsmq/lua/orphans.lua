@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- One step of a cleaner's walk through the fields of a hash, for those without a message.
 --
 -- KEYS q:PLACES

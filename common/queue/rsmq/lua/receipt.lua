@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Look for a message that was handed out by receipt, or adopted.
 --
 -- KEYS q:PLACES held lease

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Renew the lease of a connection, and the time for which the messages that it holds are
 -- hidden.
 --

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Settle a message that a connection holds.
 --
 -- KEYS q:PLACES held later | [to:PLACES] [names]

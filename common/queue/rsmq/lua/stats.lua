@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The counts of a queue, or of its hidden messages.
 --
 -- KEYS q:PLACES key...

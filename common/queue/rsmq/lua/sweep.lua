@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- One step of a cleaner's walk through the messages of a queue.
 --
 -- KEYS q:PLACES counters later | to:PLACES names

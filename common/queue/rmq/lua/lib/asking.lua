@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The header line of a message, if that has one of the headers below, else nil.
 local function asking(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then

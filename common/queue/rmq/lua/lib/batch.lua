@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Batches: members, whose ends are counted by name, and followers, which wait in delayed until
 -- no member of theirs is open.  Needs leaving.
 --

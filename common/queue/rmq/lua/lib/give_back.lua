@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Unacked messages that go back to the front of ready.  Needs place, and check_types() before.
 
 -- If a message keeps its key until it runs, its key is taken again.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Locks of a message that leaves: its key is freed, and the next of its group has its turn.
 -- Acks include only this part of place.lua: each function that a script defines takes as long
 -- as a short command.

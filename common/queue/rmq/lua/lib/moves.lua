@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Messages that an operator moves or drops, many in one step.  Needs place.
 
 -- Sets a number in the header line to 0.  Quotes inside of a value have a backslash before

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Tell a queue how a message has ended.
 --
 --   key       ready of that queue; on a cluster, where that may be on another node, outgoing

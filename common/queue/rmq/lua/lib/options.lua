@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The options in the header of a message.
 
 -- Go and the tools replace text that is not Unicode, and scripts do the same: a key or group

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Places a message in a queue, with its group and its key.
 --
 -- A queue's keys are six, in this order; mq-layout(7) says what is in each:

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Messages whose time or tick has come.  Needs leaving.
 
 -- Whether a message may belong into the sorted set: much cheaper than options().

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Removes from an unacked list the n oldest elements equal to `element`; returns how many.
 -- Long elements are overwritten with a short mark first, which no element is equal to: the
 -- server's log and its replicas then get no copy of them.

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Results of messages, for programs that wait for them.  Needs place.
 
 -- Keeps the result of a message, as of result.h, under its id, and drops that of an

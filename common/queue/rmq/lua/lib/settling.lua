@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- The end of a message's stay in an unacked list, for settle.lua, which says what the
 -- variables are.
 

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Walks through the messages of a place, the next to be claimed first.  Needs basics.
 --
 -- A place has up to three sources: lists, whose oldest message is at the right end, or ranges

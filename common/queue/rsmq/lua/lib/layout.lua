@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Messages in the layout of RSMQ.
 --
 -- A queue's keys are four, in this order; mq-rsmq(7) says what is in each:

@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Messages that an operator or a cleaner moves.  Needs layout.
 
 -- Refuses keys of the wrong type, before anything has changed.  ZREM of a missing member needs

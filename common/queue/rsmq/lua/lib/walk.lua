@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Walks through the messages of a queue, in the order in which they can be received.
 -- Needs layout.
 
