@@ -127,18 +127,41 @@ waits() {
 	stop_mq
 }
 
-@test "result: a full memory loses no message" {
-	[ "${TOPOLOGY-}" != cluster ] || skip "its nodes keep their memory"
+# One of the queue q runs until there is $T/go, and a publisher waits for its 60,000 bytes.
+run_until_go() {
 	consumes --keep 1h -- sh -c 'while [ ! -e "$T/go" ]; do sleep 0.05; done; head -c 60000 /dev/zero'
 	"$BUILD/mq-publish" --wait=60s q x >"$T/got" 2>"$T/said" 3>&- &
-	local publisher=$!
+	publisher=$!
 	eventually 10 held_is q "0 0 1 0"
+}
+
+@test "result: while the memory is full, it comes all the same" {
+	[ "${TOPOLOGY-}" != cluster ] || skip "its nodes keep their memory"
+	run_until_go
 	redis config set maxmemory 1 >/dev/null
 	touch "$T/go"
-	sleep 2
-	redis config set maxmemory 0 >/dev/null
 	wait "$publisher"
 	assert_equal "$(wc -c <"$T/got")" 60000
+	# It still is full.
+	run redis set x y
+	assert_output --partial "OOM command not allowed"
+	assert_equal "$(held q)" "0 0 0 0"
+	redis config set maxmemory 0 >/dev/null
+	stop_mq
+}
+
+@test "result: while the server refuses it, the message stays unacked, and both come later" {
+	[ "${TOPOLOGY-}" != cluster ] || skip "users are those of one server"
+	run_until_go
+	redis acl setuser default -rpush >/dev/null
+	touch "$T/go"
+	eventually 10 grep -qE "rpush|can't run this command|NOPERM" "$T/err"
+	assert_equal "$(held q)" "0 0 1 0"
+	assert_equal "$(redis --scan --pattern '*result::?*')$(cat "$T/got")" ""
+	redis acl setuser default +rpush >/dev/null
+	wait "$publisher"
+	assert_equal "$(wc -c <"$T/got")" 60000
+	eventually 10 held_is q "0 0 0 0"
 	stop_mq
 }
 
