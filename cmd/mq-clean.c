@@ -57,6 +57,7 @@ print_json(const struct cleaner *c, const struct mq_cleaned *n)
 	if (n->transferred > 0)
 		mq_json_set(v, "transferred", json_integer(n->transferred));
 	mq_json_set(v, "locks", json_integer(n->locks));
+	mq_json_set(v, "dropped", json_integer(n->dropped));
 	mq_json_set(v, "left_alone", mq_json_names(&c->cluster));
 	mq_json_set(v, "dry_run", json_boolean(c->how.dry_run));
 	output_json_line(v);
@@ -80,6 +81,8 @@ print_line(const struct cleaner *c, const struct mq_cleaned *n)
 	    plural(n->orphans), n->locks, plural(n->locks));
 	if (n->transferred > 0)
 		printf(", %ld brought to another queue", n->transferred);
+	if (n->dropped > 0)
+		printf(", %ld dropped", n->dropped);
 	if (c->cluster.n > 0)
 		printf("; %zu dead connection%s of Go programs left alone",
 		    c->cluster.n, plural((long)c->cluster.n));
@@ -90,9 +93,9 @@ print_line(const struct cleaner *c, const struct mq_cleaned *n)
 static void
 print_round(const struct cleaner *c, const struct mq_cleaned *n)
 {
-	bool nothing =
-	    (n->connections | n->returned | n->rejected | n->due | n->expired |
-		n->adopted | n->orphans | n->transferred | n->locks) == 0;
+	bool nothing = (n->connections | n->returned | n->rejected | n->due |
+			   n->expired | n->adopted | n->orphans |
+			   n->transferred | n->locks | n->dropped) == 0;
 
 	if (c->json)
 		print_json(c, n);

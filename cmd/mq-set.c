@@ -19,6 +19,7 @@ static const char usage[] =
     "attempts=N  backoff=MIN..MAX  timeout=DUR  retry-on=err  slots=N\n"
     "rate-shared=N/s[:BURST]  push=QUEUE  notify=QUEUE  keep=DUR\n"
     "max-length=N[:HIGH]  group-slots=N  slots-shared=N\n"
+    "keep-rejected=DUR[:N]|N\n"
     "With -L rsmq, also: vt=DUR  delay=DUR  maxsize=N\n"
     "\n";
 
@@ -96,6 +97,11 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 
 	if (strcmp(mq_setting_list[which].name, "group-slots") == 0)
 		mq_option_needs(&s->shared, "group-slots", MQ_HAS_GROUPS);
+	forbid(strcmp(mq_setting_list[which].name, MQ_KEEP_REJECTED) == 0 &&
+		s->layout != &mq_layout_rmq,
+	    MQ_KEEP_REJECTED ": with the layout %s, rejected messages go to a "
+			     "queue of their own",
+	    s->layout->name);
 	if (*value == '\0')
 		return mq_xstrdup(value);
 	forbid(!mq_setting_parse(&one, which, value, false), "%s: must be %s",

@@ -330,7 +330,7 @@ _mq() {
 		_mq_add_words "${_mq_all[$tool]}"
 	elif [[ $tool == mq-set && ${#operands[@]} -gt 0 ]]; then
 		_mq_nospace
-		[[ $cur == *=* ]] || _mq_add_words {attempts,backoff,timeout,retry-on,rate-shared,slots,slots-shared,push,notify,keep,max-length,group-slots,vt,delay,maxsize}=
+		[[ $cur == *=* ]] || _mq_add_words {attempts,backoff,timeout,retry-on,rate-shared,slots,slots-shared,push,notify,keep,max-length,group-slots,keep-rejected,vt,delay,maxsize}=
 	else
 		_mq_add_lines < <(_mq_add_queues)
 	fi

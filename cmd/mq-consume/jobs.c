@@ -35,6 +35,9 @@ struct cleaning {
 	int answers;		      /* missing answers about the keys */
 	long long wait_ms;	      /* until the first key may be free */
 	unsigned long long scan_from; /* where the next round goes on */
+	/* Queues with keep-rejected, of which each consumer drops messages: the user of the one
+	 * that cleans may have no right to them. */
+	struct mq_names trimmed;
 };
 
 /* Another consumer that has messages. */
@@ -99,17 +102,20 @@ is_under_way(const struct jobs *all, enum job_kind kind)
 static int
 run_cleaning(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
+	const struct cleaning *cl = &all->cleaning;
 	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
-	    .scan_from = all->cleaning.scan_from,
+	    .scan_from = cl->scan_from,
 	    .self = all->consumer->session.connection,
-	    .own_queues = all->cleaning.by_queue};
+	    .own_queues = cl->by_queue,
+	    .trimmed = &cl->trimmed,
+	    .only_trims = !cl->ours};
 	const struct options *opt = all->opt;
 	int rv = opt->layout->clean(r, &how, &out->cleaned);
 
 	/* If the user may not use the key of the server, only our queues are noted. */
-	if (rv == 0)
+	if (rv == 0 && cl->ours)
 		mq_past_note(r, opt->layout, opt->queues,
-		    all->cleaning.by_queue ? opt->queue_count : 0);
+		    cl->by_queue ? opt->queue_count : 0);
 	return rv;
 }
 
@@ -150,6 +156,12 @@ on_kept(void *arg, const struct mq_answer *answer)
 	all->cleaning.answers--;
 }
 
+static double
+until_competition_s(const struct cleaning *cl)
+{
+	return ((double)cl->wait_ms + arc4random_uniform(JITTER_MS)) / 1000;
+}
+
 static void
 note_cleaned(struct jobs *all, const struct job_result *round)
 {
@@ -180,15 +192,33 @@ static void
 on_cleaned(struct jobs *all, const struct job_result *round)
 {
 	const struct mq_cleaned *n = &round->cleaned;
+	struct cleaning *cl = &all->cleaning;
 	double wait = CLEAN_S;
 
+	if (!cl->ours) {
+		all->jobs[JOB_CLEAN].next =
+		    mq_clock_steady_s() + until_competition_s(cl);
+		return;
+	}
 	if (!round->failed && n->next_ms >= 0 &&
 	    (double)n->next_ms / 1000 + 0.1 < wait)
 		wait = (double)n->next_ms / 1000 + 0.1;
 	compete(all, wait, on_kept);
 	all->jobs[JOB_CLEAN].next = mq_clock_steady_s() + wait;
-	all->cleaning.scan_from = n->scan_at;
+	cl->scan_from = n->scan_at;
 	note_cleaned(all, round);
+}
+
+static void
+find_trimmed(struct jobs *all)
+{
+	int i;
+
+	mq_names_free(&all->cleaning.trimmed);
+	for (i = 0; i < all->opt->queue_count; i++)
+		if (rules_of(all->opt, i)->trims)
+			mq_names_add(
+			    &all->cleaning.trimmed, all->opt->queues[i], NULL);
 }
 
 static void
@@ -199,7 +229,6 @@ on_competed(void *arg, const struct mq_answer *answer)
 	bool away = answer != NULL && answer->missing;
 	bool refused = answer != NULL && answer->error != NULL &&
 	    mq_error_barred(answer->status, answer->error);
-	double wait_ms;
 
 	cl->answers--;
 	if ((refused || away) && !cl->by_queue) {
@@ -214,12 +243,12 @@ on_competed(void *arg, const struct mq_answer *answer)
 		cl->wait_ms = answer->n;
 	if (cl->answers > 0 || answer == NULL)
 		return;
-	wait_ms = (double)cl->wait_ms + arc4random_uniform(JITTER_MS);
-	if (cl->ours)
+	find_trimmed(all);
+	if (cl->ours || cl->trimmed.n > 0)
 		begin_job(all, JOB_CLEAN);
 	else
 		all->jobs[JOB_CLEAN].next =
-		    mq_clock_steady_s() + wait_ms / 1000;
+		    mq_clock_steady_s() + until_competition_s(cl);
 	/* The layout rsmq gives the messages of a dead consumer back without a cleaner. */
 	if (!cl->ours && !cl->started && all->opt->layout->has & MQ_HAS_NODES)
 		begin_job(all, JOB_KILLED);
@@ -574,5 +603,6 @@ jobs_end(struct jobs *all)
 void
 jobs_free(struct jobs *all)
 {
+	mq_names_free(&all->cleaning.trimmed);
 	free(all);
 }

@@ -68,7 +68,7 @@ parse_setting(const struct options *opt, int queue, struct mq_settings *set,
 	    (opt->layout->queue_error(to) != NULL ||
 		strcmp(to, opt->queues[queue]) == 0))
 		return false;
-	if ((one.notify != NULL || one.keep_ms != -1) &&
+	if ((one.notify != NULL || one.keep_ms != -1 || one.trims) &&
 	    !(opt->layout->has & MQ_HAS_RESULTS))
 		return false;
 	mq_settings_overlay(set, &one);

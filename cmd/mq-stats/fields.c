@@ -89,6 +89,8 @@ const struct field count_fields[] = {
     {COUNTED(
 	8, "lease_lost", "Runs whose consumer lost its lease.", lease_lost)},
     {COUNTED(9, "replaced", "Messages replaced by newer ones.", replaced)},
+    {COUNTED(
+	10, "dropped", "Rejected messages that were kept no longer.", dropped)},
     {"run_s", KIND_SECONDS, QUEUE(counts.run_ms)},
     {0},
 };

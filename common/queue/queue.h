@@ -172,6 +172,10 @@ struct mq_clean {
 	/* Only takes dead connections apart, with those of killed processes of this host;
 	 * and nothing if there are many connections, as many consumers may start at once. */
 	bool killed;
+	/* Unless all: queues of `self` with keep-rejected.  only_trims: does nothing but drop
+	 * their messages. */
+	const struct mq_names *trimmed;
+	bool only_trims;
 };
 
 /* The result of a round of cleaning. */
@@ -185,7 +189,8 @@ struct mq_cleaned {
 	long orphans;		    /* leftover keys of these tools, removed */
 	long transferred; /* messages arrived in another queue of a cluster */
 	long expired;	  /* messages rejected that were too late */
-	long refused;	  /* steps with a key that is not permitted */
+	long dropped; /* rejected messages that keep-rejected did not keep */
+	long refused; /* steps with a key that is not permitted */
 	/* Queues whose census was incomplete, so that keys and groups were left alone: a
 	 * consumer died meanwhile, or the server was too slow. */
 	long incomplete;

@@ -17,7 +17,8 @@ enum setting {
 	NOTIFY,
 	KEEP,
 	MAX_LENGTH,
-	GROUP_SLOTS
+	GROUP_SLOTS,
+	KEEP_REJECTED
 };
 
 const struct mq_setting mq_setting_list[MQ_SETTINGS] = {
@@ -32,7 +33,9 @@ const struct mq_setting mq_setting_list[MQ_SETTINGS] = {
     [NOTIFY] = {"notify", "the name of a queue"},
     [KEEP] = {"keep", "a duration, as 1h"},
     [MAX_LENGTH] = {MQ_MAX_LENGTH, "a number of messages, or two, N:HIGH"},
-    [GROUP_SLOTS] = {"group-slots", "a number from 1 to 32"}};
+    [GROUP_SLOTS] = {"group-slots", "a number from 1 to 32"},
+    [KEEP_REJECTED] = {"keep-rejected",
+	"a duration, a number of messages, or both, as 30d:10000"}};
 
 /* In the hash of the queue: the rate has its first name there. */
 static const char *
@@ -92,6 +95,26 @@ is_max_length(const char *s)
 	    (s[len] == '\0' || mq_number(high, strlen(high), INT64_MAX) >= n);
 }
 
+bool
+mq_keep_rejected_parse(const char *s, int64_t *ms, int64_t *most)
+{
+	size_t len = strcspn(s, ":"), digits = strspn(s, "0123456789");
+	const char *count = s[digits] == '\0' ? s : s + len + 1;
+	char *time = count == s ? NULL : mq_xstrndup(s, len);
+	bool good = time == NULL ||
+	    (digits < len && mq_duration_parse(time, ms) == 0 && *ms > 0);
+
+	if (time == NULL)
+		*ms = -1;
+	*most = -1;
+	if (good && (count == s || s[len] == ':')) {
+		*most = mq_number(count, strlen(count), INT64_MAX);
+		good = *most > 0;
+	}
+	free(time);
+	return good;
+}
+
 static bool
 store_name(const char *s, const char **to)
 {
@@ -104,6 +127,7 @@ bool
 mq_setting_parse(
     struct mq_settings *s, int which, const char *value, bool stored)
 {
+	int64_t ms, most;
 	int ignored;
 
 	switch ((enum setting)which) {
@@ -136,6 +160,9 @@ mq_setting_parse(
 	case GROUP_SLOTS:
 		return parse_number(
 		    value, stored, MQ_GROUP_SLOTS_MAX, &ignored);
+	case KEEP_REJECTED:
+		s->trims = mq_keep_rejected_parse(value, &ms, &most);
+		return s->trims;
 	}
 	return false;
 }
@@ -165,6 +192,7 @@ mq_settings_overlay(struct mq_settings *s, const struct mq_settings *over)
 		s->push = over->push;
 	if (over->notify != NULL)
 		s->notify = over->notify;
+	s->trims |= over->trims;
 }
 
 /* --- the server ------------------------------------------------------------- */

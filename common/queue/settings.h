@@ -21,6 +21,7 @@ struct mq_settings {
 	int slots_shared; /* messages of all consumers together; scripts read it */
 	struct mq_rate rate;	   /* for all consumers together; 0: no limit */
 	const char *push, *notify; /* names of queues */
+	bool trims;		   /* keep-rejected is set; cleaners read it */
 };
 #define MQ_SETTINGS_NONE                                                       \
 	{                                                                      \
@@ -30,7 +31,7 @@ struct mq_settings {
 	}
 
 /* All settings, in the order of outputs. */
-enum { MQ_SETTINGS = 12 };
+enum { MQ_SETTINGS = 13 };
 struct mq_setting {
 	const char *name, *form; /* form: of a value, for people */
 };
@@ -48,6 +49,10 @@ void mq_setting_texts_free(struct mq_setting_texts *);
  * checked. */
 bool mq_setting_parse(
     struct mq_settings *, int which, const char *value, bool stored);
+/* Parses keep-rejected: how long after its last failure a rejected message stays, in ms, and how
+ * many stay; -1: not limited.  False: it is invalid. */
+#define MQ_KEEP_REJECTED "keep-rejected"
+bool mq_keep_rejected_parse(const char *, int64_t *ms, int64_t *most);
 /* Replaces the settings that `over` sets; names are borrowed. */
 void mq_settings_overlay(struct mq_settings *, const struct mq_settings *over);
 

@@ -24,14 +24,15 @@ enum {
 	LEASE_LOST,
 	REPLACED,
 	RUN_MS,
+	DROPPED,
 	BUCKETS
 };
 enum { ALL = BUCKETS + MQ_BUCKETS };
 
 static const char *const fields[BUCKETS] = {"published", "done", "failed",
     "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "done_s",
-    "runs", "expired", "retried", "crashed", "lease_lost", "replaced",
-    "run_ms"};
+    "runs", "expired", "retried", "crashed", "lease_lost", "replaced", "run_ms",
+    "dropped"};
 
 void
 mq_counts_ask(struct mq_command *c, int wanted)
@@ -145,7 +146,8 @@ mq_counts_parse(const redisReply *reply, size_t from, int64_t now_ms,
 	    .crashed = v[CRASHED],
 	    .lease_lost = v[LEASE_LOST],
 	    .replaced = v[REPLACED],
-	    .run_ms = v[RUN_MS]};
+	    .run_ms = v[RUN_MS],
+	    .dropped = v[DROPPED]};
 	memcpy(c->bucket, v + BUCKETS, sizeof(c->bucket));
 	/* Older programs count without the time. */
 	q->done_ms = v[DONE_S] > 0 ? v[DONE_S] * 1000 : v[DONE] > 0 ? -1 : 0;
@@ -160,7 +162,7 @@ mq_extra_count(const struct mq_extra_keys *extra, struct mq_command *c,
 	/* The order is that of struct mq_counts. */
 	static const char *const names[] = {"published", "runs", "done",
 	    "failed", "expired", "retried", "crashed", "lease_lost", "replaced",
-	    "run_ms"};
+	    "run_ms", "dropped"};
 	const size_t count = sizeof(names) / sizeof(names[0]);
 	long long v[sizeof(*n) / sizeof(long long)];
 	char bucket[16];

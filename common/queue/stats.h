@@ -113,6 +113,7 @@ struct mq_counts {
 	long long lease_lost; /* runs whose consumer found its lease gone */
 	long long replaced;   /* messages, by a newer one with their key */
 	long long run_ms;     /* time of all runs together */
+	long long dropped; /* rejected ones that keep-rejected did not keep */
 	long long bucket[MQ_BUCKETS]; /* runs by time; not cumulative */
 };
 

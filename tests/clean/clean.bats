@@ -748,9 +748,9 @@ stays_listed() {
 
 @test "clean: --json, -q; --interval goes on until TERM, and says only what it did" {
 	graveyard 2
-	reports '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":true}' --json --dry-run
+	reports '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"dropped":0,"left_alone":[],"dry_run":true}' --json --dry-run
 	reports "" -q --dry-run
-	reports '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":false}' --json -q
+	reports '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"dropped":0,"left_alone":[],"dry_run":false}' --json -q
 	redis del "$ready" >/dev/null
 	start_mq mq-clean --interval 50ms
 	graveyard 3

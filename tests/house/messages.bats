@@ -318,7 +318,7 @@ shows() {
 		64 mq-return --from unacked: q => --from: unacked:: must be rejected, delayed or unacked:CONNECTION
 		64 mq-return -u redis-cluster://h --clone --to r q => --clone: cannot copy to another queue on a cluster; remove --to
 		64 mq-set q slots=1 slots=2 => slots: given twice
-		64 mq-set q nope=1 => nope=1: no such setting; the settings are attempts backoff timeout retry-on rate-shared slots slots-shared push notify keep max-length group-slots
+		64 mq-set q nope=1 => nope=1: no such setting; the settings are attempts backoff timeout retry-on rate-shared slots slots-shared push notify keep max-length group-slots keep-rejected
 		64 mq-set q slots=0 => slots=0: must be a number from 1 to 1000
 		64 mq-set q backoff=x => backoff=x: must be two durations, MIN..MAX, as 1s..10m
 		64 mq-set q rate=x => rate=x: must be a rate, as 10/s or 600/m:5
@@ -326,6 +326,8 @@ shows() {
 		64 mq-set q attempts=x => attempts=x: must be a number of runs, from 1 to 1000000
 		64 mq-set q keep=x => keep=x: must be a duration, as 1h
 		64 mq-set q max-length=x => max-length=x: must be a number of messages, or two, N:HIGH
+		64 mq-set q keep-rejected=5: => keep-rejected=5:: must be a duration, a number of messages, or both, as 30d:10000
+		64 mq-set -L rsmq q keep-rejected=5 => keep-rejected: with the layout rsmq, rejected messages go to a queue of their own
 		64 mq-set q 'push=a[' => a[: a name must not contain [ ] { } or ::
 		64 mq-set q slot => slot: not of the form NAME=VALUE
 		64 mq-set q timeout=soon => timeout=soon: must be a duration, as 5m

@@ -78,7 +78,7 @@ PARTLY = {"rmq/claim", "rmq/promote", "rmq/reclaim_dead", "rmq/repair", "rsmq/ac
 RIGHTS = {"rmq/claim": ("HDEL", "HINCRBY", "HMGET", "HSET", "LREM", "LTRIM", "ZREMRANGEBYRANK"), "rmq/give_back": ("HEXISTS", "LTRIM"),
           "rmq/reclaim_dead": ("LTRIM",), "set": ("HDEL", "HSET")}
 # Those that it looks for by other means where the server cannot tell, as before Redis 7.
-OLD_RIGHTS = {"rmq/census": ("LREM", "LSET"),
+OLD_RIGHTS = {"rmq/census": ("LREM", "LSET"), "rmq/trim": ("LREM", "LSET", "LTRIM"),
               "rmq/move": ("HDEL", "HGET", "HSET", "LPUSH", "LREM", "LSET", "SET", "ZADD", "ZREM")}
 CONNECTION = (("SADD", "rmq::connections", "c"), ("SADD", "queues", "q"), ("SET", "beat", 1))
 
@@ -151,6 +151,9 @@ def upkeep(e, more):
     for how, to in (("move", Q), ("move", R), ("drop", Q)):
         yield "rmq/move", [*Q, *to, "known"], ["delayed", how, 9, 9999], (("ZADD", DELAYED, FAR, member(e)), *more)
     yield "rmq/move", [*Q, *Q, "known"], ["ready", "home", 9, 9999, "", "z"], (("LPUSH", READY, e, "z"), *more)
+    for setting, ms, most, old in (("1d", 86400000, "", message(1, History='{"at_ms":5}')), ("2", "", 2, e)):
+        yield "rmq/trim", [REJECTED, "settings", "counters"], [setting, ms, most, 0, ""], (
+            ("HSET", "settings", "keep-rejected", setting), ("LPUSH", REJECTED, old, e, old, "new"), *more)
     yield "rmq/repair", Q, ["begin"], (("HSET", LOCKS, "e", 1),)
     yield "rmq/repair", Q, ["free", "", *(x for m in more if m[1] == LOCKS for x in m[2:])], more
 

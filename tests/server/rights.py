@@ -71,6 +71,7 @@ consume drain * 0,1 --drain d
 consume drain rmq! 0,75 --drain big -- sh -c 'exit 75'
 consume drain rmq! 1 --drain big -- false
 consume grace *! -15 --grace=0 --prefetch 4 --no-clean q -- sleep 99
+set - rmq 0 f keep-rejected=1
 consume limit rmq 0 -n 1 f -- true
 consume drain * 0,1 --drain -j 3 d -- false
 consume slots,prefetch,rate * 0 -j 2 --prefetch 5 --rate 100/s -n 3 q -- true
@@ -165,6 +166,7 @@ stats offset,null * 0 --list ready --offset 1 -0 q
 stats netstring * 0 --list ready --netstring q
 stats jsonl * 0 --list ready --jsonl q
 stats quiet,url,layout * 0 -q -u @U -L @L
+set - rmq 0 d keep-rejected=1h:1
 clean - * 0
 clean attempts,json * 0 --attempts 1 --json
 clean interval * -15 --interval 1d

@@ -31,7 +31,7 @@ own_keys() {
 	local q="rmq::queue::[jobs]"
 
 	redis hset "$q::counters" published 1000 runs 90 done 70 failed 7 expired 4 \
-		retried 13 crashed 3 lease_lost 2 replaced 6 run_ms 123456 \
+		retried 13 crashed 3 lease_lost 2 replaced 6 dropped 8 run_ms 123456 \
 		run_0 10 run_1 1 run_14 5 run_15 4 >/dev/null
 	redis zadd "$q::delayed" 4102444800000 later \
 		$(($(date +%s) * 1000 - 500000)) due >/dev/null
@@ -88,7 +88,7 @@ true
 true
 [[true, true], [true, false]]
 true
-{"attempts": 90, "crashed": 3, "done": 70, "expired": 4, "failed": 7, "lease_lost": 2, "published": 1000, "replaced": 6, "retried": 13, "run_s": 123.456}
+{"attempts": 90, "crashed": 3, "done": 70, "dropped": 8, "expired": 4, "failed": 7, "lease_lost": 2, "published": 1000, "replaced": 6, "retried": 13, "run_s": 123.456}
 [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, null]
 [10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 4]
 null
@@ -229,6 +229,7 @@ mq_retried_total{queue="jobs"} 13
 mq_crashed_total{queue="jobs"} 3
 mq_lease_lost_total{queue="jobs"} 2
 mq_replaced_total{queue="jobs"} 6
+mq_dropped_total{queue="jobs"} 8
 '"$(for bucket in 0.005:10 {0.01,0.025,0.05,0.1,0.25,0.5,1,2.5,5,10,30,60,300}:11 1800:16 +Inf:20; do
 		echo "mq_run_duration_seconds_bucket{queue=\"jobs\",le=\"${bucket%:*}\"} ${bucket#*:}"
 	done)"'
@@ -248,7 +249,7 @@ mq_run_duration_seconds_count{queue="jobs"} 20'
 		printf '%s counter\n' mq_published_total mq_attempts_total \
 			mq_done_total mq_failed_total mq_expired_total \
 			mq_retried_total mq_crashed_total mq_lease_lost_total \
-			mq_replaced_total
+			mq_replaced_total mq_dropped_total
 		echo mq_run_duration_seconds histogram
 		printf '%s gauge\n' mq_all_paused mq_evicts)"
 	assert_equal "$(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' <<<"$output")" \

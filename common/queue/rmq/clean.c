@@ -257,6 +257,8 @@ tidy_up(struct rmq_cleaner *w)
 		rv = make_ready(w);
 	if (rv == 0 && mq_partial_lost(r, 0) == NULL)
 		rv = rmq_repair(w);
+	if (rv == 0)
+		rv = rmq_trim(w);
 	if (rv == 0 && w->how->all && mq_partial_lost(r, 0) == NULL)
 		rv = rmq_attach_sweep(w);
 	return rv;
@@ -300,8 +302,11 @@ rmq_clean(
 		n > CONNECTIONS_MAX))
 		return mq_redis_lost(r) ? -1 : 0;
 	mq_partial_begin(r);
-	rv = find_dead(&w);
-	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self))
+	rv = how->only_trims ? rmq_trim(&w) : find_dead(&w);
+	if (rv == 0 && how->only_trims)
+		rv = mq_round_end(&w.round);
+	else if (rv == 0 && how->self != NULL &&
+	    mq_names_have(&w.dead, how->self))
 		out->next_ms = LAPSED_MS;
 	else if (rv == 0)
 		rv = run_steps(&w);
@@ -316,6 +321,7 @@ rmq_clean(
 	mq_names_free(&w.killed);
 	mq_names_free(&w.known);
 	mq_names_free(&w.busy);
+	mq_names_free(&w.ruled);
 	for (i = 0; i < w.count_n; i++)
 		free(w.counts[i].queue);
 	free(w.counts);

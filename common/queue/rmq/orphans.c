@@ -271,6 +271,8 @@ note_key(struct found *f, redisReply *key)
 	queue = queue_of(key, cluster, &what);
 	if (queue != NULL && w->how->all && is_any(what, "delayed locks"))
 		mq_names_add(&w->busy, queue, NULL);
+	if (queue != NULL && w->how->all && strcmp(what, "settings") == 0)
+		mq_names_add(&w->ruled, queue, NULL);
 	if (queue != NULL &&
 	    is_any(what,
 		"ready rejected delayed priority outgoing counters paused "

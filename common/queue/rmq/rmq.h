@@ -164,6 +164,7 @@ struct rmq_cleaner {
 	struct mq_names known; /* dry run: queues that would be known by now */
 	/* Queues with locks or delayed messages, if all keys are looked through. */
 	struct mq_names busy;
+	struct mq_names ruled;	  /* likewise: queues with settings */
 	struct rmq_count *counts; /* a queue may have several */
 	size_t count_n;
 	bool adopted_all;     /* all unacked lists are of listed connections */
@@ -229,6 +230,8 @@ int rmq_orphans(struct rmq_cleaner *);
 int rmq_busy_queues(struct rmq_cleaner *, struct mq_names *);
 /* Repairs locks, and rejects late messages. */
 int rmq_repair(struct rmq_cleaner *);
+/* Drops rejected messages that the setting keep-rejected does not keep. */
+int rmq_trim(struct rmq_cleaner *);
 /* Lets sets of attachments without a message expire in an hour. */
 int rmq_attach_sweep(struct rmq_cleaner *);
 
