@@ -1,3 +1,4 @@
+-- Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC
 -- Drop rejected messages that the queue's setting keep-rejected does not keep: one step of a walk
 -- that begins with the oldest.
 --
