@@ -957,7 +957,7 @@ mq_recipes() {
 	'mq-stats --running jobs')
 		mq-publish -q jobs x
 		start_mq mq-consume -n 1 jobs -- sh -c 'echo run half >&3; sleep 99; true'
-		eventually 10 mq-stats --running jobs
+		eventually 10 eval 'mq-stats --running jobs | grep -q half'
 		shows half
 		mq-purge -q --force --running --id "$(running_id)" jobs
 		ends_within 10
