@@ -306,9 +306,11 @@ stays() {
 	cleans 0 0
 	begin q -- "$T/work"
 	cleans 0 0
+	# The one that has come back has looked in vain, and looks again.
+	tick
+	tick
 	assert_equal "$(held q)" "0 0 1 0"
 	kill "$left"
-	# The one that has come back looks again.
 	killed_at=${EPOCHREALTIME/./}
 	eventually 20 lines_reach "$T/runs" 2
 	within 20
