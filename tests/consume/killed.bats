@@ -30,11 +30,13 @@ teardown() {
 	common_teardown
 }
 
-# begin ARG...: a consumer; sets pid, and c to its connection.
+# begin ARG...: a consumer; sets pid, and c to its connection.  Its session is its own: what other
+# tests leave behind in that of all could be of its workers.
 begin() {
 	local before
 	before=$(connections)
-	start_mq mq-consume "$@"
+	setsid "$BUILD/mq-consume" "$@" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
 	pids+=("$pid")
 	eventually 10 has_joined
 }
@@ -188,7 +190,7 @@ cleans() {
 @test "killed: a process that has ended, and waits for its parent" {
 	seq 3 | run_mq 0 mq-publish -l q
 	# A parent that never waits for it.
-	perl -e 'my $p = fork // die; exec @ARGV or die if !$p; print "$p\n"; close STDOUT;
+	setsid perl -e 'my $p = fork // die; exec @ARGV or die if !$p; print "$p\n"; close STDOUT;
 		sleep' "$BUILD/mq-consume" -q q -- "$T/work" >"$T/child" 2>"$T/err" 3>&- &
 	pids+=("$!")
 	eventually 10 lines_reach "$T/runs" 1
