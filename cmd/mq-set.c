@@ -98,7 +98,7 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 	if (strcmp(mq_setting_list[which].name, "group-slots") == 0)
 		mq_option_needs(&s->shared, "group-slots", MQ_HAS_GROUPS);
 	forbid(strcmp(mq_setting_list[which].name, MQ_KEEP_REJECTED) == 0 &&
-		s->layout != &mq_layout_rmq,
+		!(s->layout->has & MQ_HAS_BATCHES),
 	    MQ_KEEP_REJECTED ": with the layout %s, rejected messages go to a "
 			     "queue of their own",
 	    s->layout->name);
