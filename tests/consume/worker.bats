@@ -72,6 +72,13 @@ ended() {
 
 # --- descriptors -------------------------------------------------------------------
 
+@test "worker: a folder in PATH that has the name of the command is passed over" {
+	mkdir -p "$T/first/cat"
+	put <<<x
+	PATH=$T/first:$PATH run_mq 0 mq-consume -q -n 1 q -- cat
+	assert_output x
+}
+
 @test "worker: descriptors that mq-consume inherited do not get through; it may have none" {
 	echo secret >"$T/secret"
 	run_mq 0 mq-publish q x

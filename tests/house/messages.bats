@@ -141,6 +141,7 @@ shows() {
 		64 mq-consume --push p --notify p q -- cat => --push and --notify: both are p; name two queues
 		64 mq-consume --notify q q -- cat => --notify: q: this queue is being consumed; name another
 		78 mq-consume q -- no-such-command => no-such-command: command not found
+		78 mq-consume q -- /etc => /etc: Is a directory
 		64 mq-consume -I {} q -- cat => -I: {}: not in any argument of the COMMAND
 		64 mq-consume -I {} --batch 2 q -- echo {} => -I cannot be used with --batch or --stream
 		64 mq-consume 'a::b' => a::b: a name must not contain [ ] { } or ::

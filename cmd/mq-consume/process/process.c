@@ -10,6 +10,18 @@
 /* Bytes of a command line that people read. */
 #define COMMAND_LINE_MAX 200
 
+/* Whether a path can be executed; false with errno.  Folders can be by their modes, too. */
+static bool
+is_program(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK) == -1 || stat(path, &st) == -1)
+		return false;
+	errno = EISDIR;
+	return !S_ISDIR(st.st_mode);
+}
+
 char *
 command_find(const char *name)
 {
@@ -17,14 +29,14 @@ command_find(const char *name)
 	char *candidate;
 
 	if (strchr(name, '/') != NULL)
-		return access(name, X_OK) == 0 ? mq_xstrdup(name) : NULL;
+		return is_program(name) ? mq_xstrdup(name) : NULL;
 	if (path == NULL)
 		path = "/usr/local/bin:/usr/bin:/bin";
 	for (;; path = end + 1) {
 		end = strchrnul(path, ':');
 		candidate = mq_xasprintf("%.*s%s%s", (int)(end - path), path,
 		    end == path ? "./" : "/", name);
-		if (access(candidate, X_OK) == 0)
+		if (is_program(candidate))
 			return candidate;
 		free(candidate);
 		if (*end == '\0')
