@@ -236,16 +236,14 @@ static char *
 program_of(const char *operand)
 {
 	char *word = mq_xstrndup(operand, strcspn(operand, " \t"));
+	char *here = mq_xasprintf("./%s", word);
 	char *path = *word != '\0' ? command_find(word) : NULL;
-	struct stat st;
 
-	if (path == NULL && access(word, X_OK) == 0)
-		path = mq_xasprintf("./%s", word);
+	if (path == NULL && strchr(word, '/') == NULL)
+		path = command_find(here);
 	free(word);
-	if (path != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-		return path;
-	free(path);
-	return NULL;
+	free(here);
+	return path;
 }
 
 static bool

@@ -345,11 +345,10 @@ struct selection {
 	const struct mq_filter *filter;
 	const char *word; /* for the result: "returned" */
 	const char *to;	  /* to ready in this queue; NULL: remove */
-	const struct mq_change
-	    *change;	     /* priority or time to set; NULL: none */
-	long limit;	     /* most messages, over all places */
-	struct mq_rate rate; /* per_s 0: no limit */
-	bool clone;	     /* copy, and leave the originals */
+	const struct mq_change *change; /* NULL: none */
+	long limit;			/* most messages, over all places */
+	struct mq_rate rate;		/* per_s 0: no limit */
+	bool clone;			/* copy, and leave the originals */
 	struct clones clones;
 	bool dry_run;	   /* only count */
 	bool files;	   /* removed messages may have attachments */

@@ -352,7 +352,7 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 			return -1;
 		n = mq_layout_claimed(l->reply, &facts);
 		/* The server dropped messages that others have replaced, and has more. */
-	} while (n == 0 && facts.due_ms == 0);
+	} while (n == 0 && facts.again);
 	if (n == MQ_CLAIM_BAD) {
 		(void)mq_nonsense(l->redis);
 		l->redis->status = MQ_EXIT_WRONGTYPE;

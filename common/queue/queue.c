@@ -173,7 +173,8 @@ mq_outcome_name(enum mq_outcome outcome)
 	return verbs[outcome];
 }
 
-#define FACTS 4 /* elements before the messages */
+#define FACTS 4	   /* elements before the messages */
+#define AGAIN (-2) /* in the place of due_ms */
 
 int
 mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
@@ -183,11 +184,14 @@ mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 	if (!mq_reply_is(reply, "####"))
 		return MQ_CLAIM_BAD;
 	*out = (struct mq_claimed){.due_ms = reply->element[0]->integer,
+	    .again = reply->element[0]->integer == AGAIN,
 	    .paused = reply->element[1]->integer & 1,
 	    .role = (enum mq_role)(reply->element[1]->integer >> 2 & 3),
 	    .now_ms = reply->element[2]->integer,
 	    .tick = reply->element[3]->integer,
 	    .missing = reply->element[3]->integer < 0};
+	if (out->again)
+		out->due_ms = 0;
 	return (int)reply->elements - FACTS;
 }
 

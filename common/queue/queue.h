@@ -140,6 +140,8 @@ struct mq_claimed {
 	/* Milliseconds until more may be claimable without a change of keys: a delayed
 	 * message is due, the pause ends, or the shared rate allows it; -1: never. */
 	int64_t due_ms;
+	bool
+	    again; /* at once, behind messages that the claim dropped; due_ms is 0 */
 	bool paused; /* nothing is claimed while the queue is */
 	enum mq_role role;
 	int64_t now_ms; /* the server's clock, unix ms */

@@ -122,6 +122,17 @@ first() {
 	assert_output --partial 250
 }
 
+@test "replace: mq-lease does not ask again and again for what has no slot" {
+	run_mq 0 mq-set --new q slots-shared=1
+	run_mq 0 mq-publish -q q held
+	run_mq 0 mq-lease --for 1m q
+	run_mq 0 mq-publish -q -d 1ms q due
+	run_mq 0 mq-publish -q --from-tick 1 q ticks
+	run_mq 0 mq-publish --tick 1 q
+	run timeout 20 "$BUILD/mq-lease" --for 1m q
+	assert_failure 1
+}
+
 @test "replace: a consumer that waits goes on behind stale messages at once" {
 	start_mq mq-consume -q s -- sh -c 'cat; echo'
 	run_mq 0 mq-publish -q s begun

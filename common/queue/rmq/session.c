@@ -436,7 +436,7 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 static void
 add_info(const struct mq_session *s, struct mq_command *c)
 {
-	char host[256] = "", process[MQ_PROC_MAX];
+	char host[256] = "", process[MQ_PROC_MAX] = "";
 
 	gethostname(host, sizeof(host) - 1);
 	rmq_ask(c, "!HSET C:info host", s->connection, NULL);
@@ -444,7 +444,7 @@ add_info(const struct mq_session *s, struct mq_command *c)
 	/* A lease by receipt outlives its process. */
 	if (s->lease_ms == 0)
 		mq_proc_self(process);
-	if (s->lease_ms == 0 && *process != '\0')
+	if (*process != '\0')
 		mq_command_add(c, "process %s", process);
 	if (s->attempts != -1)
 		mq_command_add(c, "attempts %d", s->attempts);

@@ -11,33 +11,25 @@
 /* The reply of lua/trim.lua. */
 enum { TRIMMED, PASSED, MORE };
 
-static void
-build_step(const struct rmq_cleaner *w, const char *queue, const char *setting,
-    long long passed, long would, struct mq_command *c)
-{
-	int64_t ms = -1, most = -1;
-
-	(void)mq_keep_rejected_parse(setting, &ms, &most);
-	rmq_start(c, &rmq_script_trim, NULL, queue);
-	MQ_COMMAND_ARGV(c, rmq_trim_argv, .setting = mq_str(setting),
-	    .ms = mq_bound(ms), .most = mq_bound(most),
-	    .passed = mq_int(passed),
-	    .dry = mq_bound(w->how->dry_run ? would : -1));
-}
-
-/* Drops the messages of a queue, while the setting stays as it is. */
+/* Drops the messages of a queue, while the setting stays as it is.  Invalid values are ignored, as
+ * mq-set cannot have stored them. */
 static int
 trim_queue(struct rmq_cleaner *w, const char *queue, const char *setting)
 {
 	struct mq_command c = mq_redis_command(w->round.r);
 	long long passed = 0;
+	int64_t ms, most;
 	redisReply *reply;
 	long dropped = 0;
-	bool more = true;
+	bool more = mq_keep_rejected_parse(setting, &ms, &most);
 	int rv = 0;
 
 	while (rv == 0 && more) {
-		build_step(w, queue, setting, passed, dropped, &c);
+		rmq_start(&c, &rmq_script_trim, NULL, queue);
+		MQ_COMMAND_ARGV(&c, rmq_trim_argv, .setting = mq_str(setting),
+		    .ms = mq_bound(ms), .most = mq_bound(most),
+		    .passed = mq_int(passed),
+		    .dry = mq_bound(w->how->dry_run ? dropped : -1));
 		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		more = reply != NULL &&
 		    (mq_reply_is(reply, "###") || mq_round_nonsense(&w->round));
@@ -52,19 +44,16 @@ trim_queue(struct rmq_cleaner *w, const char *queue, const char *setting)
 	return rv;
 }
 
-/* Invalid values are ignored, as mq-set cannot have stored them. */
 static int
 obey_setting(struct rmq_cleaner *w, const char *queue)
 {
 	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *reply;
-	int64_t ms, most;
 	int rv;
 
 	rmq_ask(&c, "HGET Q:settings " MQ_KEEP_REJECTED, queue, NULL);
 	rv = mq_round_call(&w->round, &c, -1, &reply);
-	if (rv == 0 && reply != NULL && reply->type == REDIS_REPLY_STRING &&
-	    mq_keep_rejected_parse(reply->str, &ms, &most))
+	if (rv == 0 && reply != NULL && reply->type == REDIS_REPLY_STRING)
 		rv = trim_queue(w, queue, reply->str);
 	freeReplyObject(reply);
 	return rv;

@@ -14,7 +14,7 @@
 --   why, tracked  see lib/role.lua
 --   copy_budget   if the disk is short of room, how many bytes may be copied
 --   wait_ms       until the next delayed message is due, the pause is over, or the rate
---                 allows more; or -1
+--                 allows more; -1: never; -2: now, as more may follow those that were dropped
 --   role          of the consumer from now on, and 1 more if the queue is paused
 --   now_ms        the server's clock, unix milliseconds
 --   reply         an error if the next message is longer than copy_budget; 0 when the
@@ -319,10 +319,10 @@ reply[ROLE] = role(waits, last - TICK, full, left_behind, share and share.free -
 if due then
   timed = first_timed()
 end
-if again_at_once or due and tick_waits() then
+if due and tick_waits() then
   reply[WAIT_MS] = 0
 elseif timed then
   reply[WAIT_MS] = math.max(0, math.ceil(timed - now))
 end
-reply[WAIT_MS] = math.max(reply[WAIT_MS], wait)
+reply[WAIT_MS] = again_at_once and -2 or math.max(reply[WAIT_MS], wait)
 return reply
