@@ -29,7 +29,8 @@
 #                   DOCDIR, UNITDIR, SYSUSERSDIR, TMPFILESDIR and SYSCONFDIR as usual; make uninstall removes it;
 #                   SYSTEMD=no: without units, sysusers and tmpfiles; SYSUSERS=no: makes
 #                   no account, as under DESTDIR
-#   make dist       the tarball of what is committed, without debian/
+#   make dist       the tarball of what is committed, without debian/, and its SHA256;
+#                   KEY=: and a signature by that key of gpg
 #   make deb        Debian packages of that, in build-deb
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are the user's; ours come first, so
@@ -407,12 +408,20 @@ uninstall:
 	for d in $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR); do \
 	    [ ! -d $$d ] || rmdir $$d || exit 1; done
 
+# The same bytes wherever a commit is packed, and for whom.
 NAME	= mq-tools-$(VERSION)
-dist:
-	git archive --format=tar.gz --prefix=$(NAME)/ -o $(NAME).tar.gz HEAD \
+$(NAME).tar.gz: FORCE
+	git -c tar.umask=022 archive --format=tar --prefix=$(NAME)/ -o $(NAME).tar HEAD \
 	    -- . ':!debian'
+	gzip -9nf $(NAME).tar
 
-deb: dist
+dist: $(NAME).tar.gz
+	sha256sum $< >$<.sha256
+	rm -f $<.asc
+	$(if $(KEY),gpg --local-user '$(KEY)' --armor --detach-sign $<)
+
+# The lintian of an older Debian does not know the newest policy.
+deb: $(NAME).tar.gz
 	@tests/deps.sh --install build run test deb
 	rm -rf build-deb
 	mkdir build-deb
@@ -420,7 +429,7 @@ deb: dist
 	git archive HEAD debian | tar -C build-deb/$(NAME) -x
 	mv $(NAME).tar.gz build-deb/mq-tools_$(VERSION).orig.tar.gz
 	cd build-deb/$(NAME) && dpkg-buildpackage -us -uc
-	lintian --fail-on error,warning build-deb/*.changes
+	lintian --suppress-tags newer-standards-version --fail-on error,warning build-deb/*.changes
 
 clean:
 	rm -rf build build-*

@@ -5,7 +5,7 @@
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --print SYSTEM SET...   prints how debian, fedora, alpine or arch calls all of it
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build tls run test metrics proxy jobs html deb browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
+# Sets: build tls run test metrics proxy jobs html dist deb browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
 # CFLAGS say where the compiler looks, as for make.
 # shellcheck disable=SC2086 # $want and the flags are lists of words
 set -u
@@ -22,6 +22,7 @@ packages() {
 	proxy) echo nginx ;;
 	jobs) echo parallel ;;
 	html) echo mandoc ;;
+	dist) echo git gpg gpg-agent ;;
 	deb) echo debhelper dpkg-dev lintian libssl-dev ;;
 	browser) echo chromium ;;
 	node) echo nodejs npm php-cli ;;
@@ -58,6 +59,8 @@ elsewhere() {
 		faketime	libfaketime	libfaketime	libfaketime
 		systemd	systemd	-	systemd
 		prometheus	golang-github-prometheus	prometheus	prometheus
+		gpg	gnupg2	gnupg	gnupg
+		gpg-agent	-	-	-
 		debhelper	-	-	-
 		dpkg-dev	-	-	-
 		lintian	-	-	-

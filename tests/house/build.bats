@@ -3,6 +3,7 @@
 # The Makefile builds again what has changed, and nothing else, and make demo runs; and deps.sh asks
 # for what is missing, and for no more.
 # topology: own
+# needs: dist
 
 # Each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031
@@ -485,6 +486,59 @@ installs() {
 	grep -q -- '--signal=HUP' "$T/tree/etc/logrotate.d/mq-tools"
 	grep -qx 'u _mq - .* /var/lib/mq' "$T/tree/lib/sysusers.d/mq-tools.conf"
 	grep -qx 'd /etc/mq 0750 root _mq' "$T/tree/lib/tmpfiles.d/mq-tools.conf"
+}
+
+# --- make dist ---------------------------------------------------------------------
+
+dist() {
+	run make -s -C "$@" dist VERSION=1.2
+	assert_success
+	assert_output ""
+}
+
+# commit DIR: a small checkout.
+commit() {
+	mkdir -p "$1/"{debian,.ci,cmd}
+	cp "$root/Makefile" "$root/.gitattributes" "$1"
+	touch "$1"/{debian/rules,.ci/run,cmd/tool.sh}
+	chmod 755 "$1/cmd/tool.sh"
+	git -C "$1" init -q
+	git -C "$1" add .
+	git -C "$1" -c user.name=x -c user.email=x@localhost commit -qm x
+}
+
+@test "make dist: the same bytes for anybody, with their sum; debian is not in them" {
+	export GIT_CONFIG_NOSYSTEM=1 HOME=$T
+	commit one
+	dist one
+	assert_equal "$(ls one)" "$(printf '%s\n' Makefile cmd debian mq-tools-1.2.tar.gz mq-tools-1.2.tar.gz.sha256)"
+	(cd one && sha256sum --quiet -c mq-tools-1.2.tar.gz.sha256)
+	assert_equal "$(tar -tzf one/mq-tools-1.2.tar.gz | sort | xargs)" \
+		"mq-tools-1.2/ mq-tools-1.2/Makefile mq-tools-1.2/cmd/ mq-tools-1.2/cmd/tool.sh"
+	# Another checkout, another person, another place, later; what is not committed is not in it.
+	git clone -q one two
+	touch -d @1 two/Makefile
+	touch two/cmd/more
+	git config --global tar.umask 077
+	git config --global tar.tar.gz.command "gzip -1"
+	(umask 077 && TZ=Asia/Tokyo LC_ALL=C dist two)
+	cmp one/mq-tools-1.2.tar.gz two/mq-tools-1.2.tar.gz
+}
+
+@test "make dist: KEY signs, and no old signature is beside a new tarball" {
+	export GNUPGHOME=$T/gpg HOME=$T
+	mkdir -m 700 gpg
+	commit one
+	gpg --quiet --batch --passphrase '' --quick-generate-key 'x <x@localhost>' ed25519
+	dist one KEY=x@localhost
+	gpg --quiet --verify one/mq-tools-1.2.tar.gz.asc one/mq-tools-1.2.tar.gz
+	run make -s -C one dist VERSION=1.2 KEY=nobody
+	assert_failure
+	[ ! -e one/mq-tools-1.2.tar.gz.asc ]
+	dist one KEY=x@localhost
+	dist one
+	[ ! -e one/mq-tools-1.2.tar.gz.asc ]
+	gpgconf --kill all
 }
 
 # --- make demo -----------------------------------------------------------------------
