@@ -454,6 +454,32 @@ viewed() {
 	assert_output --partial 'id="view" hidden'
 }
 
+runs_half() {
+	"$BUILD/mq-stats" --running 2>/dev/null | grep -q half
+}
+
+@test "html: a message that runs has a bar; a result and the end of the output are as they were written" {
+	local id
+
+	run_mq 0 mq-publish -i jobs x
+	id=$output
+	run_mq 0 mq-consume -n 1 --keep 1h --result stdout --output-keep 4K jobs -- printf 'one\n\ttwo\n'
+	run viewed "message%2F$id" --payloads --output
+	assert_output --partial $'<h3>Result</h3><pre class="card t">one\n\ttwo\n</pre>'
+	assert_output --partial $'<h3>End of the output</h3><pre class="card t">one\n\ttwo\n</pre>'
+	run_mq 0 mq-publish -i jobs x
+	id=$output
+	mkfifo "$T/fifo"
+	"$BUILD/mq-consume" -q -n 1 jobs -- \
+		sh -c 'echo "run 40% half" >&3; read -r x <"$0"' "$T/fifo" 3>&- &
+	eventually 10 runs_half
+	run viewed "message%2F$id"
+	echo >"$T/fifo"
+	wait
+	assert_output --partial '<progress max="100" value="40"></progress>40% half'
+	refute_output --partial percent
+}
+
 # Whether the page that stays has reported this last.
 reported() {
 	[[ $(grep -oE 'GET /report.[^ ]*' "$T/log" | tail -n 1) == *\?$1 ]]

@@ -194,7 +194,12 @@
 	const factsOf = (o) => tableOf([], Object.entries(o)
 		.filter(([, v]) => v !== null)
 		.map(([name, v]) => Array.isArray(v) ? [visible(name), visible(v)] : // a header
-			[name.replace(/_ms$/, "").replaceAll("_", " "), valueOf(name, v)]));
+			[name.replace(/_ms$/, "").replaceAll("_", " "),
+				v instanceof Node ? v : valueOf(name, v)]));
+
+	// A text of a run, behind a bar if it says how far the run is.
+	const barred = (percent, text) => percent === undefined ? text :
+		make("span", {}, make("progress", {max: 100, value: percent}), text);
 
 	const text = (s) => make("pre", {className: "card t"}, visible(s, "\n\t"));
 
@@ -206,15 +211,24 @@
 	];
 
 	const showMessage = (m) => {
-		const {history, headers, running, payload, payload_base64, output, id, ...facts} = m;
+		const {history, headers, running, payload, payload_base64, output, result,
+			result_base64, id, ...facts} = m;
 		const body = payload ?? payload_base64;
+		const given = result ?? result_base64;
 		const part = (title, ...content) =>
 			view.append(make("h3", {}, title), ...content);
 		view.append(make("h2", {}, visible(id)), factsOf(facts));
-		if (running)
-			part("Running", factsOf(running));
-		if (output)
+		if (running) {
+			const {queue, id, connection, percent, text, ...run} = running;
+			part("Running", factsOf({...run,
+				...text && {text: barred(percent, visible(text))}}));
+		}
+		if (given !== undefined)
+			part(result === undefined ? "Result, in base64" : "Result", text(given));
+		if (output) {
 			part("End of the output", text(output));
+			view.lastChild.scrollTop = view.lastChild.scrollHeight;
+		}
 		if (history)
 			part("Attempts", ...history.flatMap(attemptOf));
 		if (Object.keys(headers || {}).length > 0)
@@ -338,8 +352,7 @@
 			link("message/", encodeURIComponent(row.id), text) :
 		served && title === "reason" && row.why !== undefined ?
 			link("queue/", addressOf(row.queue), text, row.why) :
-		section === "running" && title === "text" && row.percent !== undefined ?
-			make("span", {}, make("progress", {max: 100, value: row.percent}), text) : text;
+		section === "running" && title === "text" ? barred(row.percent, text) : text;
 
 	const cellOf = (tag, title, content = "") => {
 		const cell = make(tag, {className: !title || TEXTS.includes(title) ? "t" : "n"}, content);
