@@ -3,7 +3,7 @@
 #include "stats.h"
 
 #define WAIT_MS	  2000 /* for the next entry, until the consumer is looked for */
-#define PAGE_SIZE ((size_t)4096) /* bytes of output on a page */
+#define SHOWN_MAX ((size_t)4096) /* bytes of output on a page of HTML */
 /* Waits without an entry, after which a run is looked for whose end may be missing. */
 #define WAITS_MAX 15
 
@@ -184,7 +184,7 @@ output_member(struct collector *c, const struct model *m, const char *id)
 		else if (strcmp(o.parts[i].name, "gap") == 0)
 			mq_buf_printf(&all, "\n[%.*s bytes are left out]\n",
 			    (int)o.parts[i].n, o.parts[i].bytes);
-	from = all.len > PAGE_SIZE ? all.len - PAGE_SIZE : 0;
+	from = all.len > SHOWN_MAX ? all.len - SHOWN_MAX : 0;
 	while (from > 0 && from < all.len &&
 	    ((unsigned char)all.data[from] & 0xc0) == 0x80)
 		from++;

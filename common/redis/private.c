@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -304,7 +303,6 @@ become_server(const char **argv, char *const *env, int lock, int log)
 {
 	static const char *const names[] = {"redis-server", "valkey-server"};
 	const struct sigaction dfl = {.sa_handler = SIG_DFL};
-	const struct sched_param other = {0};
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY), sig;
 	struct rlimit files;
 	cpu_set_t all;
@@ -321,10 +319,8 @@ become_server(const char **argv, char *const *env, int lock, int log)
 	set_limits();
 	memset(&all, 0xff, sizeof(all));
 	(void)sched_setaffinity(0, sizeof(all), &all);
-	(void)sched_setscheduler(0, SCHED_OTHER, &other);
+	mq_schedule_usual();
 	(void)setpriority(PRIO_PROCESS, 0, 0);
-	/* IOPRIO_WHO_PROCESS, this process, IOPRIO_CLASS_NONE: constants of Linux 5.15. */
-	(void)syscall(SYS_ioprio_set, 1, 0, 0);
 	(void)!write(fd, "0", 1);
 	close(fd);
 	if (set_files(lock, log) == -1)

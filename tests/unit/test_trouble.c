@@ -184,8 +184,9 @@ record_said(struct house *h)
 		h->said[strcspn(h->said, "\n")] = '\0';
 		record("'%s'", strstr(h->said, "server: "));
 	}
+	/* The text begins anew; a libc may tell its length only when something is written. */
 	rewind(h->say);
-	fflush(h->say);
+	h->said_len = 0;
 }
 
 static bool

@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
-#include <linux/major.h>
+#include "base/syscall.h"
 
 /* Bytes that a ready pipe or terminal takes without blocking: PIPE_BUF. */
 #define SURE ((size_t)4096)
@@ -361,7 +361,7 @@ print_init(struct executor *x)
 		open_pipe(p, x->loop);
 	else
 		p->whole = S_ISREG(st.st_mode) ||
-		    (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEM_MAJOR);
+		    (S_ISCHR(st.st_mode) && major(st.st_rdev) == MQ_MEM_MAJOR);
 	p->terminal = isatty(p->fd);
 	if (p->terminal && !x->opt->quiet)
 		mq_say("messages printed here are removed from the queue; to "
