@@ -7,7 +7,7 @@
 #                   TOPOLOGY=sentinel: the tools ask sentinels for the server;
 #                   TOPOLOGY=cluster: it is a cluster;
 #                   REDIS_SERVER=PATH: that server, a Redis or a Valkey
-#   make check-needs    which tests need /proc, the network, npm or root, of all or of TESTS
+#   make check-needs    which tests need /proc, the network, npm, LD_PRELOAD or root, of all or of TESTS
 #   make test       those tests that need no package beyond the usual; installs nothing
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
 #                   TOPOLOGY=sentinel, cluster: RUNS failovers, or moves of slots

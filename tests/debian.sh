@@ -40,8 +40,7 @@ if [ -z "$dir" ]; then
 fi
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
-: "${MIRROR:=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' |
-	awk -v name="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" '$1 == name { print $2; exit }')}"
+: "${MIRROR:=$("$checkout/tests/deps.sh" --mirror)}"
 if ! [ -e "$dir/.made" ]; then
 	# A suite younger than debootstrap is made as sid is.
 	debootstrap --variant=minbase "$suite" "$dir" \

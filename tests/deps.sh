@@ -4,8 +4,9 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --print SYSTEM SET...   prints how debian, fedora, alpine or arch calls all of it
+#   deps.sh --mirror           prints where apt gets the Debian of this machine from
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build tls run test metrics proxy jobs html dist deb browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
+# Sets: build tls run test metrics proxy jobs html dist deb browser node bench fuzz memcheck lint musl.  CC, CPPFLAGS and
 # CFLAGS say where the compiler looks, as for make.
 # shellcheck disable=SC2086 # $want and the flags are lists of words
 set -u
@@ -31,6 +32,7 @@ packages() {
 	bench) echo python3 procps ;;
 	lint) echo python3 clang-format clang-tidy cppcheck shellcheck mandoc \
 		aspell aspell-en ;;
+	musl) echo gcc make pkg-config musl-tools linux-libc-dev cmake dpkg-dev ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
 	esac
 }
@@ -63,6 +65,8 @@ elsewhere() {
 		gpg-agent	-	-	-
 		debhelper	-	-	-
 		dpkg-dev	-	-	-
+		musl-tools	musl-gcc	musl-dev	musl
+		linux-libc-dev	kernel-headers	linux-headers	linux-api-headers
 		lintian	-	-	-
 		npm	nodejs-npm	npm	npm
 		php-cli	php-cli	php	php
@@ -130,6 +134,7 @@ have() {
 	case $1 in
 	gcc) program ${CC:-cc} ;;
 	libc6-dev) header stdio.h ;;
+	linux-libc-dev) header linux/types.h ;;
 	groff-base) program groff ;;
 	pkg-config) program "${PKG_CONFIG:-pkg-config}" ;;
 	libhiredis-dev) library hiredis ;;
@@ -142,6 +147,7 @@ have() {
 	redis-tools) program redis-cli ;;
 	debhelper) program dh ;;
 	dpkg-dev) program dpkg-buildpackage ;;
+	musl-tools) program musl-gcc ;;
 	prometheus) program promtool ;;
 	libclang-rt-dev) fuzzer ;;
 	perl) perl -MJSON::PP -e 1 2>/dev/null ;; # not perl-base alone
@@ -204,9 +210,19 @@ install_rsmq() {
 	return 1
 }
 
+mirror() {
+	# shellcheck disable=SC2016 # apt-get expands
+	apt-get indextargets --format '$(RELEASE) $(REPO_URI)' | awk -v name="$(
+		sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" '$1 == name { print $2; exit }'
+}
+
 mode=$1
 shift
 case $mode in
+--mirror)
+	mirror
+	exit
+	;;
 --npm)
 	install_rsmq "$1"
 	exit

@@ -49,7 +49,7 @@ format() {
 }
 
 scripts() {
-	shellcheck -s sh completions/table.sh tests/deps.sh tests/lint.sh tests/debian.sh tests/as-redis.sh \
+	shellcheck -s sh completions/table.sh tests/deps.sh tests/lint.sh tests/debian.sh tests/musl.sh tests/as-redis.sh \
 		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/house/*.sh tests/house/examples/*.sh \
 		tests/house/examples/mq-webhook tests/house/examples/mq-consume.* &&
 		shellcheck tests/run.sh tests/boot.sh tests/helpers/ports.sh tests/demo.sh tests/valgrind.sh tests/fuzz/run.sh \
@@ -106,6 +106,12 @@ names() {
 	! code | sed -nE 's|.*/(mq-)?([a-z]+)/(.*/)?\2-[^/]*$|&|p' | grep .
 }
 
+# What Linux has and a libc may not is in one file.
+doors() {
+	! code | grep -v '^common/base/syscall.h$' |
+		xargs grep -nE '\<syscall\(|include <(linux|asm|sys/syscall)' | grep .
+}
+
 comments() {
 	python3 tests/house/comments.py cmd common
 }
@@ -134,7 +140,7 @@ if [ $# = 2 ]; then
 	exit
 fi
 mkdir -p "$kept"
-echo 1..16
+echo 1..17
 check format format
 check arrows arrows
 check floors floors
@@ -142,6 +148,7 @@ check lengths lengths
 check functions functions
 check heads heads
 check names names
+check doors doors
 check links links
 check licences licences
 check "comments stand alone" comments

@@ -5,6 +5,7 @@
   proc     they look at processes in /proc (bash needs /proc/self/fd for any of them)
   network  they fetch something
   npm      they install packages of npm
+  preload  they put a library before those of a tool, which a static one does not load
   root     they enter namespaces: root, or a user whom the kernel lets make some
 
 The signs are in the text of a file, of the functions of tests/helpers that it calls, and of the
@@ -18,6 +19,7 @@ SIGNS = {
     "proc": r"/proc\b",
     "network": r'deps\.sh"? --npm',
     "npm": r'deps\.sh"? --npm',
+    "preload": r"\bLD_PRELOAD=|exec faketime|env .*\bfaketime",
     "root": r"\bunshare\b",
 }
 

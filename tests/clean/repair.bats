@@ -367,6 +367,7 @@ clean_slowly() {
 }
 
 @test "repair: on a slow link a proof takes as long as it takes, or is said to fail" {
+	no_static "faketime makes the link slow"
 	no_cluster "the proxy stands before one server"
 	[[ $BUILD != *address* ]] || skip "not with this sanitizer"
 	publish -k gone q x

@@ -10,6 +10,7 @@
 #                         with more lines in its file; its process is in DIR/pid
 #   url_as [USER:PW]      where they find it as somebody else
 #   no_cluster REASON     not with TOPOLOGY=cluster: in a test, or in setup_file
+#   no_static REASON      not with static tools, which take no library of LD_PRELOAD
 #   no_sentinel REASON    not with TOPOLOGY=sentinel
 #   replica_beside        with TOPOLOGY=sentinel, a replica that the sentinel knows, and
 #                         never makes the master
@@ -536,6 +537,10 @@ common_teardown() {
 
 no_cluster() {
 	[ "${TOPOLOGY-}" != cluster ] || skip "$1"
+}
+
+no_static() {
+	ldd "$BUILD/mq-publish" >/dev/null 2>&1 || skip "$1"
 }
 
 no_sentinel() {

@@ -346,8 +346,8 @@ needy() {
 @test "make check: names the tests that need what a builder may not have" {
 	local need file
 	make -s -C "$root" check-needs >list
-	assert_equal "$(sed 's/:.*//' list | xargs)" "proc network npm root"
-	for need in proc network npm root; do
+	assert_equal "$(sed 's/:.*//' list | xargs)" "proc network npm preload root"
+	for need in proc network npm preload root; do
 		for file in $(needy $need); do
 			[ -e "$root/$file" ]
 		done
@@ -360,13 +360,16 @@ needy() {
 		needy npm | grep -qx "tests/$file.bats"
 		needy network | grep -qx "tests/$file.bats"
 	done
+	for file in publish/time server/resolve process/clocks; do
+		needy preload | grep -qx "tests/$file.bats"
+	done
 	for file in server/disk process/signals; do
 		needy root | grep -qx "tests/$file.bats"
 	done
-	run ! grep -E 'pause/pause|publish/time|stats/past' list
+	run ! grep -E 'pause/pause|publish/replace|stats/past' list
 	# Of some files, those; and make check begins with it.
 	make -s -C "$root" check-needs TESTS="tests/server/disk.bats tests/pause/pause.bats" >list
-	assert_equal "$(<list)" $'proc:\nnetwork:\nnpm:\nroot: tests/server/disk.bats'
+	assert_equal "$(<list)" $'proc:\nnetwork:\nnpm:\npreload: tests/server/disk.bats\nroot: tests/server/disk.bats'
 	make -n -C "$root" check 2>&1 | grep -n 'tests/needs.py\|tests/run.sh' | sort -n | head -n 1 |
 		grep 'tests/needs.py'
 }
