@@ -148,11 +148,18 @@ matches_regex(const regex_t *re, const char *p, size_t n)
 
 	return regexec(re, p, 1, &range, REG_STARTEND) == 0;
 #else
-	/* On musl, only the bytes before a NUL are searched. */
-	char *text = mq_xstrndup(p, n);
-	bool found = regexec(re, text, 0, NULL, 0) == 0;
+	/* musl searches texts that end at a NUL: here it is another control character, since no
+	 * expression has one in it. */
+	struct mq_buf text = {0};
+	bool found;
+	size_t i;
 
-	free(text);
+	mq_buf_add(&text, p, n);
+	for (i = 0; i < n; i++)
+		if (text.data[i] == '\0')
+			text.data[i] = '\001';
+	found = regexec(re, mq_buf_str(&text), 0, NULL, 0) == 0;
+	mq_buf_free(&text);
 	return found;
 #endif
 }
