@@ -712,7 +712,7 @@ def rsmq():
 FLEET = {f.__name__: f for f in (
     fleet_crowd.wake, fleet_crowd.idle, fleet_work.stream, fleet_work.batch,
     fleet_work.forks, fleet_store.giveback, fleet_crowd.clean,
-    fleet_store.group, fleet_store.options, fleet_store.large,
+    fleet_store.group, fleet_store.options, fleet_store.memory, fleet_store.large,
     fleet_work.pickup, fleet_crowd.publishers, fleet_crowd.known,
     fleet_crowd.slots)}
 

@@ -6,7 +6,7 @@ import signal
 import time
 
 from fleetlib import (DIR, QUEUE, READY, Server, Waiting, compiled, ended, lines,
-                      number, ratio, rounds, start, tool, until, value)
+                      number, ratio, rounds, row, start, tool, until, value)
 
 
 # --- giveback: 100,000 held messages, and TERM --------------------------------------------
@@ -139,6 +139,49 @@ def options():
     for kind in "priority", "delay", "tick":
         ratio("options: %s, publish, of bare ZADD" % kind, samples,
               ("publish", kind), "ZADD", "<= 1.15")
+    server.stop()
+
+
+# --- memory: what a message takes at the server --------------------------------------------
+
+# With what a message waits; the ones behind have a key or a group of their own.
+WITH = {"raw": ("--raw",), "id": (), "header": ("-H", "X-Trace: %020d" % 7), "delay": ("-d", "1d"),
+        "priority": ("-p", 5), "key": "Mq-Key", "group": "Mq-Group"}
+WITH_RSMQ = "id", "header", "delay"
+
+
+def records(n, size, header=None):
+    for i in range(n):
+        text = "%-*d" % (size, i)
+        yield "%s\n" % (json.dumps({"payload": text, "headers": {header: str(i)}})
+                        if header else text)
+
+
+def memory():
+    """Bytes a message, payload included.  They depend on the server, and not on its load."""
+    n, server = number("STORED", 100000), Server("memory")
+
+    def used(size, how, then=()):
+        server.flush()
+        before = int(server.info("memory")["used_memory"])
+        header, options = (how, ("--jsonl",)) if isinstance(how, str) else (None, (*how, "-l"))
+        tool(server, "mq-publish", "-q", *options, QUEUE,
+             stdin="".join(records(n, size, header)).encode())
+        if then:
+            tool(server, *then)
+        return (int(server.info("memory")["used_memory"]) - before) / n
+
+    keep = ("mq-consume", "-q", "--drain", "--stream", "--keep", "1h", QUEUE, "--",
+            compiled("answer"))
+    for layout, kinds in ("rmq", WITH), ("rsmq", WITH_RSMQ):
+        server.environment["MQ_LAYOUT"] = layout
+        for size in 100, 1024:
+            for kind in kinds:
+                x = used(size, WITH[kind])
+                row("memory: %s, %d bytes, %s" % (layout, size, kind), x, "-", x, "-")
+            if layout == "rmq":
+                x = used(size, (), keep)
+                row("memory: %s, %d bytes, kept" % (layout, size), x, "-", x, "-")
     server.stop()
 
 

@@ -56,7 +56,7 @@ class Server:
         self.process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", self.socket,
              "--dir", DIR, "--save", "", "--appendonly", "no",
-             "--maxclients", "20000", "--slowlog-log-slower-than", "1000",
+             "--maxclients", "40000", "--slowlog-log-slower-than", "1000",
              "--slowlog-max-len", "1000"], stdout=log)
         processes.append(self.process)
         until(self.connect, "redis-server")
