@@ -26,7 +26,7 @@
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, ZSHDIR, FISHDIR,
-#                   DOCDIR, UNITDIR, SYSUSERSDIR, TMPFILESDIR and SYSCONFDIR as usual; make uninstall removes it;
+#                   DOCDIR, UNITDIR, USERUNITDIR, SYSUSERSDIR, TMPFILESDIR and SYSCONFDIR as usual; make uninstall removes it;
 #                   SYSTEMD=no: without units, sysusers and tmpfiles; SYSUSERS=no: makes
 #                   no account, as under DESTDIR
 #   make dist       the tarball of what is committed, without debian/, and its SHA256;
@@ -49,6 +49,7 @@ ZSHDIR	?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,s
 FISHDIR	?= $(PREFIX)/share/fish/vendor_completions.d
 DOCDIR	?= $(PREFIX)/share/doc/mq-tools
 UNITDIR	?= $(PREFIX)/lib/systemd/system
+USERUNITDIR ?= $(PREFIX)/lib/systemd/user
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
@@ -360,6 +361,7 @@ format:
 DOCS	= README.md NEWS
 EXAMPLES = $(wildcard tests/house/examples/*)
 UNITS_OF_SYSTEMD = $(wildcard cmd/services/*.service cmd/services/*.timer cmd/services/*.socket)
+UNITS_OF_USERS = $(wildcard cmd/services/user/*)
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
@@ -381,11 +383,15 @@ install: all
 	sed 's|@COMPDIR@|$(COMPDIR)|' completions/_mq >$(DESTDIR)$(ZSHDIR)/_mq
 	chmod 644 $(DESTDIR)$(ZSHDIR)/_mq
 ifeq ($(SYSTEMD),yes)
-	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR)
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR)
 	for u in $(notdir $(UNITS_OF_SYSTEMD)); do \
 	    sed -e 's|@BINDIR@|$(BINDIR)|' -e '/@SANDBOX@/{r cmd/services/sandbox' -e 'd;}' \
 	        cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
 	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
+	for u in $(notdir $(UNITS_OF_USERS)); do \
+	    sed 's|@BINDIR@|$(BINDIR)|' cmd/services/user/$$u \
+	        >$(DESTDIR)$(USERUNITDIR)/$$u && \
+	    chmod 644 $(DESTDIR)$(USERUNITDIR)/$$u || exit 1; done
 	install -m 644 cmd/services/mq-tools.sysusers $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf
 	install -m 644 cmd/services/mq-tools.tmpfiles $(DESTDIR)$(TMPFILESDIR)/mq-tools.conf
 ifeq ($(DESTDIR)$(SYSUSERS),yes)
@@ -402,6 +408,7 @@ uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%) $(TOOLS:%=$(DESTDIR)$(FISHDIR)/%.fish)
 	rm -f $(DESTDIR)$(ZSHDIR)/_mq
 	rm -f $(UNITS_OF_SYSTEMD:cmd/services/%=$(DESTDIR)$(UNITDIR)/%)
+	rm -f $(UNITS_OF_USERS:cmd/services/user/%=$(DESTDIR)$(USERUNITDIR)/%)
 	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(TMPFILESDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%)
 	rm -f $(EXAMPLES:tests/house/%=$(DESTDIR)$(DOCDIR)/%)

@@ -221,7 +221,7 @@ _mq_add_argument() {
 	--check)
 		_mq_nospace
 		word=${cur##*,}
-		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{ready,delayed,unacked,rejected,age,consumers,done-within}=
+		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{ready,delayed,unacked,rejected,age,consumers,done-within,spool}=
 		;;
 	--watch)
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||

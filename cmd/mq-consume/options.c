@@ -79,19 +79,6 @@ read_output(void *into, const struct mq_given *given)
 	o->output = (enum output_form)i;
 }
 
-/* The size at the beginning of a text, as 64K or 1M; 0: there is none, or 0.  *rest is behind it. */
-static size_t
-size_of(const char *text, const char **rest)
-{
-	size_t digits = strspn(text, "0123456789");
-	int64_t n = digits > 0 ? mq_number(text, digits, INT32_MAX) : 0;
-
-	*rest = text + digits;
-	if (digits > 0 && (**rest == 'K' || **rest == 'M'))
-		n <<= *(*rest)++ == 'K' ? 10 : 20;
-	return (size_t)n;
-}
-
 #define RESULT_USUAL ((size_t)64 << 10)
 #define RESULT_MAX   ((size_t)1 << 20)
 
@@ -104,7 +91,7 @@ read_result(void *into, const struct mq_given *given)
 
 	o->result = RESULT_USUAL;
 	if (*rest == ':')
-		o->result = size_of(rest + 1, &rest);
+		o->result = mq_option_size(rest + 1, &rest);
 	forbid(strncmp(arg, "stdout", 6) != 0 || strchr(":", arg[6]) == NULL ||
 		*rest != '\0',
 	    "%s: %s: not of the form stdout[:SIZE], as in stdout:64K", name,
@@ -125,7 +112,7 @@ read_output_keep(void *into, const struct mq_given *given)
 	const char *name = given->name, *arg = given->arg;
 	const char *rest;
 
-	o->output_keep = size_of(arg, &rest);
+	o->output_keep = mq_option_size(arg, &rest);
 	forbid(rest == arg || (*rest != '\0' && *rest != ':'),
 	    "%s: %s: not of the form SIZE[:DUR], as in 64K:1d", name, arg);
 	forbid(o->output_keep < KEEP_MIN || o->output_keep > KEEP_MAX,

@@ -7,6 +7,8 @@
  */
 #include <fcntl.h>
 
+#include "shared/spool.h"
+
 #include "publish.h"
 
 static int
@@ -21,7 +23,7 @@ publish(struct transport *t)
 	publish_messages(t);
 	batch_settle(t);
 	batch = mq_envelope_get(&o->headers, MQ_HEADER_BATCH);
-	if (batch != NULL && t->count[MQ_PUBLISHED] == 0)
+	if (batch != NULL && t->count[MQ_PUBLISHED] == 0 && !t->away)
 		mq_option_must(&t->redis,
 		    mq_queue_begin_batch(
 			&t->redis, o->shared.layout, o->queue, batch));
@@ -31,12 +33,33 @@ publish(struct transport *t)
 		status = waited > status ? waited : status;
 	}
 	/* Without the right to INFO, aof is unknown, and there is no note. */
-	if (o->notes && server->url.kind != MQ_URL_CLUSTER &&
+	if (o->notes && !t->away && server->url.kind != MQ_URL_CLUSTER &&
 	    mq_info_ask(&t->redis, &r) == 0 && r.aof == 0)
 		mq_say("%s: what this server loses is lost; mq-stats --server "
 		       "says how to keep it",
 		    server->name);
 	return status;
+}
+
+/* Publishes what waits before new messages.  If some of their queue must wait further, they go behind
+ * it. */
+static void
+begin_spool(struct transport *t, struct mq_server *server)
+{
+	struct mq_names waiting;
+	bool away = false;
+
+	spool_prepare(t, server);
+	if (spool_list(&waiting, false) == -1)
+		mq_die(MQ_EXIT_IO, "--spool: %s", strerror(errno));
+	if (waiting.n > 0)
+		away = flush_spool(t->opt, server) == MQ_EXIT_UNAVAILABLE ||
+		    flush_left(t->opt, server);
+	mq_names_free(&waiting);
+	if (away)
+		transport_begin_away(t);
+	else
+		transport_begin(t, server);
 }
 
 int
@@ -53,13 +76,22 @@ main(int argc, char *argv[])
 	if (o->http)
 		options_serve(o);
 	mq_option_prints(o->ids || o->wait);
-	if (o->count == 0 && o->tick < 0 &&
+	if (o->count == 0 && !o->flush && o->tick < 0 &&
 	    (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		mq_die(MQ_EXIT_IO,
 		    "standard input: not open for reading; nothing was done");
 	(void)mq_option_server(&o->shared, &server);
+	if (o->flush) {
+		status = flush_spool(o, &server);
+		mq_server_free(&server);
+		options_free(o);
+		return status;
+	}
 	options_use_layout(o, &server);
-	transport_begin(&t, &server);
+	if (o->spool_max > 0)
+		begin_spool(&t, &server);
+	else
+		transport_begin(&t, &server);
 	if (o->tick < 0)
 		status = publish(&t);
 	else if (mq_queue_tick(

@@ -1,6 +1,8 @@
 /* Copyright (c) 2026 the mq-tools authors. SPDX-License-Identifier: ISC */
 #include "publish.h"
 
+#include "shared/spool.h"
+
 #define NO_WAIT (-2)
 
 static const char usage[] =
@@ -207,6 +209,19 @@ take_attach(void *into, const struct mq_given *given)
 }
 
 static void
+take_spool(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+	const char *rest = "";
+
+	o->spool_max = SPOOL_USUAL;
+	if (given->arg != NULL)
+		o->spool_max = mq_option_size(given->arg, &rest);
+	forbid(o->spool_max == 0 || *rest != '\0',
+	    "%s: %s: not a size (64K, 10M)", given->name, given->arg);
+}
+
+static void
 take_attribute(void *into, const struct mq_given *given)
 {
 	struct mq_attributes *a = &((struct options *)into)->attributes;
@@ -286,6 +301,10 @@ static const struct mq_option messages[] = {
 	.take = take_attach},
     {0, "--durable", NULL, "+exit 0 only once all are on disk and on replicas",
 	MQ_FLAG(struct options, durable)},
+    {0, "--spool", "[=SIZE]",
+	"while the server is away, put messages on this host's\n"
+	"disk, at most SIZE (64M)",
+	.take = take_spool},
     {0, "--wait", "[=DUR]",
 	"wait until all have ended, and print their last texts",
 	MQ_DURATION(struct options, wait_ms, 0), .high = -1,
@@ -300,6 +319,8 @@ static const struct mq_option request[] = {
     {0},
 };
 static const struct mq_option queue[] = {
+    {0, "--flush", NULL, "publish what --spool has put on this host's disk",
+	MQ_FLAG(struct options, flush)},
     {0, "--from-tick", "N", "not before the clock of the queue is at N",
 	.take = take_number, .which = FROM, .high = MQ_TICK_MAX,
 	.needs = MQ_HAS_TICKS},
@@ -363,6 +384,8 @@ read_options(struct options *o, int argc, char *argv[])
 	how->has_options = more || mq_message_has(&o->headers, MQ_TRAIT_ORDER);
 	how->same_header = !o->awaited && o->framing != MQ_FRAME_JSONL;
 	how->order_only = how->same_header && how->has_options && !more;
+	/* Only scripts have marks that last. */
+	how->has_options |= o->spool_max > 0;
 }
 
 static void
@@ -405,6 +428,15 @@ check_options(const struct options *o)
 	forbid(o->http && (o->count > 0 || framed || o->wait || o->tick >= 0),
 	    "--http publishes the request body; remove the payload, the "
 	    "framing, --wait and --tick");
+	forbid(o->spool_max > 0 &&
+		(o->wait || o->durable || o->http || o->tick >= 0 || o->raw ||
+		    files || o->how.join || o->shared.existing),
+	    "--spool cannot be used with --wait, --durable, --http, --tick, "
+	    "--raw, --attach, --coalesce or --existing");
+	forbid(
+	    o->spool_max > 0 && has_header(o, MQ_HEADER_KEY) && !o->how.replace,
+	    "--spool with --key needs --replace: nobody can tell whether "
+	    "another message has the key");
 	forbid(o->hosts.n > 0 && !o->http, "--host needs --http");
 	forbid(o->count > 0 && framed,
 	    "%s reads standard input; remove the operand %s",
@@ -439,6 +471,11 @@ options_parse(struct options *o, int argc, char *argv[])
 		(o->how.replace ? MQ_REPLACES : 0) |
 		(o->tick >= 0 ? MQ_TICKS : 0),
 	    argv + optind, argc - optind);
+	if (o->flush) {
+		forbid(optind < argc || o->spool_max > 0,
+		    "--flush publishes what waits; remove the queue and --spool");
+		return;
+	}
 	forbid(optind == argc, "no queue given (try --help)");
 	o->queue = argv[optind];
 	o->payloads = argv + optind + 1;

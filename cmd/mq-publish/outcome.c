@@ -94,7 +94,10 @@ void
 outcome_end(struct transport *t, int status)
 {
 	drop_attachments(t);
-	report(t);
+	if (t->opt->flush)
+		spool_note(t, t->redis.error);
+	else
+		report(t);
 	exit(t->opt->http && t->count[MQ_PUBLISHED_FULL] > 0 ? HTTP_EXIT(429) :
 							       status);
 }
@@ -122,6 +125,9 @@ outcome_finish(struct transport *t)
 	char no_batch[512];
 
 	drop_attachments(t);
+	if (t->spooled > 0 && !shared->quiet)
+		mq_say("spooled: %lu message%s", t->spooled,
+		    t->spooled == 1 ? "" : "s");
 	if (too_long)
 		why = "it is longer than the queue's maxsize";
 	else if (t->count[MQ_PUBLISHED_STALE] > 0)

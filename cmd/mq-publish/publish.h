@@ -36,6 +36,9 @@ struct options {
 	struct mq_attributes attributes; /* for a new queue */
 	bool durable;
 	bool http; /* the message comes as a request */
+	size_t
+	    spool_max; /* bytes on this host while the server is away; 0: none */
+	bool flush;    /* only publish those */
 	struct mq_names hosts;
 	struct attachments attachments;
 	bool raw;	/* publish without a header */
@@ -59,6 +62,10 @@ void options_use_layout(struct options *, const struct mq_server *);
  * says so, unless quiet; a time in words then ends the program with 64. */
 struct mq_when options_when(const struct options *, int64_t now_ms);
 void options_free(struct options *);
+
+struct transport;
+struct spool;
+struct spool_head;
 
 /* --- transport ---------------------------------------------------------- */
 
@@ -87,6 +94,10 @@ struct transport {
 	bool reported;	      /* each record that was too long */
 	bool drawn;	      /* a line of progress is on the terminal */
 	struct mq_buf ids;    /* accepted ones, MQ_ID_LEN each, with --wait */
+	/* With --spool and --flush only: */
+	struct spool *spool;
+	bool away; /* the server is: messages go to this host's disk */
+	unsigned long spooled;
 	/* With --durable only: */
 	struct mq_durable promise;
 	char where[48];		  /* in words: " on disk and 2 replicas" */
@@ -100,6 +111,8 @@ struct transport {
  * anything is written, what makes messages safe (--durable), and whether the queue can be
  * used; if not, ends the program. */
 void transport_begin(struct transport *, struct mq_server *);
+/* Instead: all messages go to disk. */
+void transport_begin_away(struct transport *);
 void transport_free(struct transport *);
 
 /* interrupt_wait(), but a signal ends the program.  False: the time is over. */
@@ -130,7 +143,9 @@ void batch_set(struct transport *, struct mq_when, bool has_options);
 void batch_add(struct transport *, const char unique[MQ_ID_LEN + 1],
     const char *id, const struct mq_buf *header, const char *payload, size_t n);
 
-/* Sends the last batch, and waits for all verdicts. */
+/* Sends the last batch. */
+void batch_cut(struct transport *);
+/* batch_cut(), and waits for all verdicts. */
 void batch_flush(struct transport *);
 /* batch_flush(), and with --durable waits until all messages are safe. */
 void batch_settle(struct transport *);
@@ -138,6 +153,48 @@ void batch_settle(struct transport *);
 /* Settles, prints the reason, and ends the program with a report. */
 void batch_end(struct transport *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), noreturn));
+
+/* --- spool ---------------------------------------------------------------- */
+
+/* Before transport_begin(), for --spool. */
+void spool_prepare(struct transport *, const struct mq_server *);
+void spool_free(struct transport *);
+/* Notes a message of the next batch, in case it must go to disk. */
+void spool_copy(struct transport *, const char unique[MQ_ID_LEN + 1],
+    const struct mq_buf *header, const char *payload, size_t n);
+/* The server is away: messages without a verdict go to disk, and later ones follow.  1; 0: they
+ * cannot; -1 with errno. */
+int spool_take_over(struct transport *);
+/* Whether the next batch has `count` messages, or `bytes`. */
+bool spool_is_full(const struct transport *, int count, size_t bytes);
+/* Writes the next batch: 0, or -1 with errno. */
+int spool_cut(struct transport *);
+/* Has all that was written on disk: 0, or -1 with errno. */
+int spool_sync(struct transport *);
+
+/* Instead of spool_prepare(), for --flush of the file of this name, which stays the caller's.
+ * *flushed grows by the messages that the server gets. */
+void spool_prepare_flush(struct transport *, const char *name,
+    const struct spool_head *, unsigned long *flushed);
+/* Notes an attempt, before messages.  head_ms: begun_ms in the file.  Or -1 with errno. */
+enum { SPOOL_NEW, SPOOL_BEGUN, SPOOL_OLD /* marks may be gone: set aside */ };
+int spool_attempt(struct transport *, int64_t head_ms);
+/* Takes the verdict on the message of this number, from 1, of the publisher; 0: on the next one
+ * without a verdict. */
+void spool_judge(struct transport *, enum mq_published, long long number);
+/* Once all that was sent has been answered, keeps what is left of a file: what the server refuses in
+ * a file of its own, and what it has yet to take in the place of the file.  Then the marks are not
+ * needed any more.  0, or -1 with errno. */
+int spool_keep_left(struct transport *);
+/* Notes why a file was not published, before the program ends. */
+void spool_note(struct transport *, const char *why);
+
+/* --- flush ---------------------------------------------------------------- */
+
+/* Publishes what waits for this server, whatever holds up a queue: the exit status. */
+int flush_spool(struct options *, struct mq_server *);
+/* Whether messages of the queue wait for this server. */
+bool flush_left(const struct options *, const struct mq_server *);
 
 /* --- messages ------------------------------------------------------------- */
 

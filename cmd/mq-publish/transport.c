@@ -28,6 +28,15 @@ find_promise(struct transport *t)
 	return 0;
 }
 
+/* The ids of messages that have become safe. */
+static void
+write_ids(struct transport *t)
+{
+	if (t->unsafe_ids.len > 0)
+		(void)fwrite(t->unsafe_ids.data, 1, t->unsafe_ids.len, stdout);
+	mq_buf_clear(&t->unsafe_ids);
+}
+
 /* With --durable, waits until all messages are safe, at most 60 s.  False, with the error:
  * some may not be. */
 static bool
@@ -41,16 +50,14 @@ make_safe(struct transport *t)
 		return false;
 	t->safe = t->count[MQ_PUBLISHED];
 	t->unsafe = false;
-	if (t->unsafe_ids.len > 0)
-		(void)fwrite(t->unsafe_ids.data, 1, t->unsafe_ids.len, stdout);
-	mq_buf_clear(&t->unsafe_ids);
+	write_ids(t);
 	return true;
 }
 
 static void
 note_id(struct transport *t, const char *id)
 {
-	if (t->opt->ids && !t->opt->durable)
+	if (t->opt->ids && !t->opt->durable && !t->away)
 		printf("%.*s\n", MQ_ID_LEN, id);
 	else if (t->opt->ids)
 		mq_buf_printf(&t->unsafe_ids, "%.*s\n", MQ_ID_LEN, id);
@@ -66,6 +73,8 @@ note_verdict(void *arg, enum mq_published verdict, const char *id)
 
 	t->lost_ms = t->pause_ms = 0;
 	t->count[verdict]++;
+	if (t->opt->flush)
+		spool_judge(t, verdict, 0);
 	t->behind += t->gap && verdict == MQ_PUBLISHED;
 	/* The original of a duplicate may not be safe yet. */
 	t->unsafe |= verdict == MQ_PUBLISHED ||
@@ -89,6 +98,36 @@ transport_wait(void *transport, int fd, int64_t ms)
 	if (n == -1)
 		outcome_interrupt(transport);
 	return n != 0;
+}
+
+static void __attribute__((noreturn)) end_unwritten(struct transport *t)
+{
+	int why = errno;
+
+	if (why == EDQUOT)
+		mq_say(
+		    "--spool: no room: messages of %zu KiB are the most that wait "
+		    "on this host",
+		    t->opt->spool_max >> 10);
+	else
+		mq_say("--spool: %s", strerror(why));
+	t->spooled = 0;
+	outcome_end(t, why == EDQUOT ? MQ_EXIT_AGAIN : MQ_EXIT_IO);
+}
+
+/* Whether messages go to this host's disk, now that the server is away. */
+static bool
+spools(struct transport *t)
+{
+	int rv = 0;
+
+	if (t->opt->spool_max > 0 &&
+	    (t->redis.status == MQ_EXIT_UNAVAILABLE ||
+		t->redis.status == MQ_EXIT_AGAIN))
+		rv = spool_take_over(t);
+	if (rv == -1)
+		end_unwritten(t);
+	return rv == 1;
 }
 
 static void __attribute__((noreturn)) give_up(struct transport *t, int status)
@@ -141,7 +180,9 @@ reconnect(struct transport *t, const char *why)
 		mq_say("%s; reconnecting", why);
 	if (t->lost_ms == 0)
 		t->lost_ms = mq_clock_steady_ms();
-	return transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
+	/* Messages on disk can wait further. */
+	return !t->opt->flush &&
+	    transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
 }
 
 /* After a first command without any reply: returns if another connection gets one, or cannot
@@ -195,8 +236,10 @@ open_queue(struct transport *t)
 	while (result != MQ_CALL_DONE && begin_again(t));
 	if (result == MQ_CALL_DONE)
 		t->lost_ms = t->pause_ms = 0;
+	if (mq_redis_lost(r) && spools(t))
+		return;
 	/* After a first failure, no message needs a report. */
-	if (mq_redis_lost(r) && t->lost_ms == 0 && !o->durable &&
+	if (mq_redis_lost(r) && t->lost_ms == 0 && !o->durable && !o->flush &&
 	    o->attachments.n == 0)
 		mq_die(r->status, "%s", r->error);
 	if (mq_redis_lost(r))
@@ -217,17 +260,32 @@ void
 transport_begin(struct transport *t, struct mq_server *server)
 {
 	const struct options *o = t->opt;
+	int rv = mq_redis_open(&t->redis, server);
 
-	mq_option_must(&t->redis, mq_redis_open(&t->redis, server));
 	interrupt_catch(0);
+	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	if (rv == -1 && spools(t))
+		return;
+	if (rv == -1 && o->flush)
+		spool_note(t, t->redis.error);
+	mq_option_must(&t->redis, rv);
 	mq_publisher_init(&t->publisher, &t->redis, o->shared.layout, o->queue,
 	    &o->attributes, note_verdict, t);
+	if (o->spool_max > 0)
+		mq_publisher_keep_marks(&t->publisher);
 	mq_redis_wait_with(&t->redis, transport_wait, t);
 	while (o->durable && find_promise(t) == -1)
 		if (!begin_again(t))
 			give_up(t, t->redis.status);
-	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 	open_queue(t);
+}
+
+void
+transport_begin_away(struct transport *t)
+{
+	interrupt_catch(0);
+	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	(void)spool_take_over(t);
 }
 
 void
@@ -237,6 +295,7 @@ transport_free(struct transport *t)
 	mq_redis_close(&t->redis);
 	mq_buf_free(&t->ids);
 	mq_buf_free(&t->unsafe_ids);
+	spool_free(t);
 }
 
 /* --- under way ----------------------------------------------------------------- */
@@ -276,6 +335,8 @@ drop_too_long(struct transport *t, const char *why, bool said)
 		"");
 	t->reported = true;
 	t->count[MQ_PUBLISHED_TOO_LONG]++;
+	if (t->opt->flush)
+		spool_judge(t, MQ_PUBLISHED_TOO_LONG, number);
 	t->lost_ms = t->pause_ms = 0;
 }
 
@@ -303,6 +364,8 @@ resume(struct transport *t)
 	char why[sizeof(t->redis.error)];
 	long long missing;
 
+	if (!said && spools(t))
+		return;
 	strlcpy(why, t->redis.error, sizeof(why));
 	/* The server called a message too long, and there is only one. */
 	if (said && p->kept == 1)
@@ -329,7 +392,7 @@ send_all(struct transport *t)
 {
 	struct mq_publisher *p = &t->publisher;
 
-	for (;;) {
+	while (!t->away) {
 		if (mq_redis_room(&t->redis,
 			p->bytes + mq_batch_bytes(mq_publisher_next(p))) == -1)
 			end_refused(t);
@@ -369,12 +432,14 @@ collect(struct transport *t)
 #define BATCH_COUNT 1000
 #define BATCH_BYTES 65536
 
-static void
-send_batch(struct transport *t)
+void
+batch_cut(struct transport *t)
 {
 	struct mq_publisher *p = &t->publisher;
 
-	if (mq_publisher_next(p)->count == 0)
+	if (t->away && spool_cut(t) == -1)
+		end_unwritten(t);
+	if (t->away || mq_publisher_next(p)->count == 0)
 		return;
 	send_all(t);
 	end_if_full(t);
@@ -394,9 +459,13 @@ flush_output(struct transport *t)
 void
 batch_flush(struct transport *t)
 {
-	send_batch(t);
+	batch_cut(t);
 	while (t->publisher.kept > 0)
 		collect(t);
+	if (t->away && spool_sync(t) == -1)
+		end_unwritten(t);
+	if (t->away)
+		write_ids(t);
 	flush_output(t);
 }
 
@@ -420,7 +489,7 @@ batch_settle(struct transport *t)
 static void
 send_or_settle(struct transport *t)
 {
-	send_batch(t);
+	batch_cut(t);
 	if (t->unsafe_ids.len > UNSAFE_BYTES)
 		batch_settle(t);
 }
@@ -437,6 +506,17 @@ batch_set(struct transport *t, struct mq_when when, bool has_options)
 	t->how.has_options = has_options;
 }
 
+static void
+add_away(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
+    const struct mq_buf *header, const char *payload, size_t n)
+{
+	spool_copy(t, unique, header, payload, n);
+	if (t->opt->ids)
+		note_id(t, id);
+	if (spool_is_full(t, BATCH_COUNT, BATCH_BYTES))
+		batch_cut(t);
+}
+
 void
 batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
     const struct mq_buf *header, const char *payload, size_t n)
@@ -444,12 +524,18 @@ batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 	struct mq_publisher *p = &t->publisher;
 	const struct mq_batch *next = mq_publisher_next(p);
 
+	if (t->away) {
+		add_away(t, unique, id, header, payload, n);
+		return;
+	}
 	if (next->count > 0 && mq_batch_bytes(next) + n > BATCH_BYTES) {
 		send_or_settle(t);
 		next = mq_publisher_next(p);
 	}
 	mq_publisher_add(p, &t->how, unique,
 	    t->opt->ids || t->opt->wait ? id : NULL, header, payload, n);
+	if (t->opt->spool_max > 0)
+		spool_copy(t, unique, header, payload, n);
 	if (next->count == BATCH_COUNT || mq_batch_bytes(next) > BATCH_BYTES)
 		send_or_settle(t);
 }

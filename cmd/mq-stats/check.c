@@ -14,6 +14,10 @@ struct limit {
 	double warning, critical;
 };
 
+/* The age of messages on this host, in the place behind the facts of queues. */
+static const struct field spool_field = {"spool", KIND_AGE,
+    .size = sizeof(int64_t), .key = "spool", .check = FIELD_CHECKS};
+
 /* --- limits ------------------------------------------------------------------ */
 
 static double
@@ -39,10 +43,11 @@ parse_limits(const char *list, struct limit *limits)
 		value = strchr(text, '=');
 		if (value != NULL)
 			*value++ = '\0';
-		f = field_by_key(text);
+		f = strcmp(text, "spool") == 0 ? &spool_field :
+						 field_by_key(text);
 		forbid(f == NULL || f->check == 0,
 		    "--check: %s: must be one of ready, delayed, unacked, "
-		    "rejected, age, consumers, done-within",
+		    "rejected, age, consumers, done-within, spool",
 		    text);
 		forbid(value == NULL, "--check: %s: needs a limit: %s=N", text,
 		    text);
@@ -164,6 +169,19 @@ struct report {
 	struct mq_buf text, perfdata;
 };
 
+static int
+judge(const struct limit *limit, const struct value *v)
+{
+	if (v->type == VALUE_UNKNOWN)
+		return UNKNOWN;
+	if (is_beyond(limit->field, v->real, limit->critical))
+		return CRITICAL;
+	return is_beyond(limit->field, v->real, limit->warning) ||
+		(limit->field->needed && v->type == VALUE_NONE) ?
+	    WARNING :
+	    OK;
+}
+
 /* If there are several queues, the text names only those where something is wrong. */
 static void
 report_queue(
@@ -184,14 +202,7 @@ report_queue(
 		if (limit->field == NULL)
 			continue;
 		v = field_get(limit->field, q, m->stats.now_ms);
-		one = OK;
-		if (v.type == VALUE_UNKNOWN)
-			one = UNKNOWN;
-		else if (is_beyond(limit->field, v.real, limit->critical))
-			one = CRITICAL;
-		else if (is_beyond(limit->field, v.real, limit->warning) ||
-		    (limit->field->needed && v.type == VALUE_NONE))
-			one = WARNING;
+		one = judge(limit, &v);
 		status = worse_status(status, one);
 		mq_buf_addstr(&text, separator);
 		add_value(&text, limit, one, &v);
@@ -205,10 +216,24 @@ report_queue(
 	mq_buf_free(&text);
 }
 
+static void
+report_spool(struct report *r, const struct limit *limit)
+{
+	int64_t since_ms = spool_since();
+	struct value v =
+	    field_get(limit->field, &since_ms, mq_clock_unix_us() / 1000);
+	int status = judge(limit, &v);
+
+	r->status = worse_status(r->status, status);
+	mq_buf_addstr(&r->text, r->text.len > 0 ? "; " : "");
+	add_value(&r->text, limit, status, &v);
+	add_perfdata(&r->perfdata, limit, "host", &v);
+}
+
 int
 checks_print(struct collector *c, struct stats_options *o, struct model *m)
 {
-	struct limit limits[FIELD_CHECKS] = {0};
+	struct limit limits[FIELD_CHECKS + 1] = {0};
 	struct report r = {.status = OK};
 	size_t k;
 	int i;
@@ -230,6 +255,8 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	} else if (r.text.len == 0) {
 		mq_buf_printf(&r.text, "%d queues", i);
 	}
+	if (limits[FIELD_CHECKS].field != NULL)
+		report_spool(&r, &limits[FIELD_CHECKS]);
 	/* Queues on a lost node may lack even their names. */
 	if (c->count == 0 && m->lacks.n > 0)
 		r.status = worse_status(r.status, UNKNOWN);

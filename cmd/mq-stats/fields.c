@@ -11,6 +11,7 @@
 #define CONSUMED(member)   FIELD_OF(mq_consumed, member)
 #define RUN(member)	   FIELD_OF(mq_run, member)
 #define BATCH(member)	   FIELD_OF(batch, member)
+#define SPOOLED(member)	   FIELD_OF(spooled, member)
 
 const struct field queue_fields[] = {
     {"name", KIND_QUEUE, QUEUE(name), .key = "name", .title = "QUEUE"},
@@ -158,6 +159,19 @@ const struct field batch_fields[] = {
     {"pushed", KIND_NUMBER, BATCH(counts[MQ_BATCH_PUSHED]), .title = "PUSHED"},
     {"unknown", KIND_NUMBER, BATCH(counts[MQ_BATCH_UNKNOWN]),
 	.title = "UNKNOWN"},
+    {0},
+};
+
+const struct field spool_fields[] = {
+    {"queue", KIND_NAME, SPOOLED(queue), .title = "QUEUE"},
+    {"layout", KIND_TEXT, SPOOLED(layout), .title = "LAYOUT"},
+    {"server", KIND_TEXT, SPOOLED(server), .title = "SERVER"},
+    {"messages", KIND_NUMBER, SPOOLED(messages), .title = "MESSAGES"},
+    {"since_ms", KIND_SOME, SPOOLED(since_ms)},
+    {NULL, KIND_AGE, SPOOLED(since_ms), .title = "AGE"},
+    {"tried_ms", KIND_SOME, SPOOLED(tried_ms)},
+    {"why", KIND_TEXT, SPOOLED(why), .title = "WHY"},
+    {"file", KIND_TEXT, SPOOLED(file)},
     {0},
 };
 

@@ -5,7 +5,7 @@
  * collect.c asks the server and fills a model, which outputs read.  Outputs do not know each
  * other; some walk through messages:
  *
- *	watch	json	prometheus	check	list	ended	reasons	one	html	server
+ *	watch	json	prometheus	check	list	ended	reasons	one	html	server	spool
  *
  * With --http, options.c makes options of a request first.
  *
@@ -243,6 +243,8 @@ show(struct collector *c, struct stats_options *o, struct model *m)
 
 	if (o->format == FORMAT_CHECK)
 		return checks_print(c, o, m);
+	if (o->subject == SUBJECT_SPOOL)
+		return spool_print(o->format == FORMAT_JSON, o->shared.quiet);
 	/* The page is UTF-8, whatever the terminal is.  The environment must change
 	 * before a thread resolves an address. */
 	if (o->subject == SUBJECT_HTML)

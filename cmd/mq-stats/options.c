@@ -94,7 +94,7 @@ static const struct mq_option forms[] = {
 	"be a monitoring plugin (exit status 0 to 3):\n"
 	"KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
 	"ready, delayed, unacked, rejected, age, consumers,\n"
-	"done-within (a time; nothing ever done warns)",
+	"done-within (a time; nothing ever done warns), spool",
 	.take = take_format, .which = FORMAT_CHECK},
     {0, "--sort", "KEY",
 	"by name, ready, delayed, unacked, rejected,\n"
@@ -129,6 +129,8 @@ static const struct mq_option subjects[] = {
 	.take = take_subject, .which = SUBJECT_RUNNING},
     {0, "--server", NULL, "the state of the server, with warnings",
 	.take = take_subject, .which = SUBJECT_SERVER},
+    {0, "--spool", NULL, "messages that wait on this host for their server",
+	.take = take_subject, .which = SUBJECT_SPOOL},
     {0, "--id", "ID", "+one message, wherever it is, and its history",
 	.take = mq_filter_take,
 	.at = offsetof(struct stats_options, list.filter)},
@@ -219,8 +221,8 @@ check_needs(const struct stats_options *o, const char *framing)
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		forbid(all[i].given && !all[i].fits, "%s needs %s",
 		    all[i].option, all[i].needs);
-	forbid(s == SUBJECT_SERVER && o->count > 0,
-	    "--server: takes no queue; remove %s", o->queues[0]);
+	forbid((s == SUBJECT_SERVER || s == SUBJECT_SPOOL) && o->count > 0,
+	    "%s: takes no queue; remove %s", o->subject_name, o->queues[0]);
 }
 
 static void

@@ -116,12 +116,21 @@ struct field {
 /* Records of queue_fields, count_fields and attribute_fields are struct
  * mq_queue_stats; the others struct mq_connection_stats, mq_consumed and mq_run. */
 extern const struct field queue_fields[], count_fields[], attribute_fields[],
-    connection_fields[], consumed_fields[], run_fields[], batch_fields[];
+    connection_fields[], consumed_fields[], run_fields[], batch_fields[],
+    spool_fields[];
 
 /* A batch of a queue. */
 struct batch {
 	const char *queue, *name;
 	long long counts[MQ_BATCH_COUNTS];
+};
+
+/* Messages on this host's disk, for a queue; see spool.h. */
+struct spooled {
+	char *file, *queue, *layout, *server;
+	long long messages;
+	int64_t since_ms, tried_ms;
+	char *why; /* the last attempt to publish them failed; or NULL */
 };
 
 /* Returns how long a script has run at this time, in seconds. */
@@ -331,7 +340,8 @@ enum subject {
 	SUBJECT_SERVER,
 	SUBJECT_HTTP, /* until the request has set another subject */
 	SUBJECT_CONTENTS,
-	SUBJECT_HEALTH
+	SUBJECT_HEALTH,
+	SUBJECT_SPOOL
 };
 
 enum format {
@@ -550,6 +560,13 @@ extern const char page_css[], page_js[], page_policy[];
 
 /* Asks for the state of the server, with warnings, and prints --server. */
 void server_print(struct collector *, bool json);
+
+/* --- spool: messages on this host's disk -------------------------------------- */
+
+/* Prints what waits; returns the exit status. */
+int spool_print(bool json, bool quiet);
+/* Since when the oldest waits, in unix ms; 0: none does. */
+int64_t spool_since(void);
 
 /* Finds the server, asks for queues, and prints the line of --check; returns the
  * exit status of a monitoring plugin. */

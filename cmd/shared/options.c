@@ -429,6 +429,18 @@ mq_option_number(const char *name, const char *arg, long min, long max)
 	return n;
 }
 
+size_t
+mq_option_size(const char *text, const char **rest)
+{
+	size_t digits = strspn(text, "0123456789");
+	int64_t n = digits > 0 ? mq_number(text, digits, INT32_MAX) : 0;
+
+	*rest = text + digits;
+	if (digits > 0 && (**rest == 'K' || **rest == 'M'))
+		n <<= *(*rest)++ == 'K' ? 10 : 20;
+	return (size_t)n;
+}
+
 int64_t
 mq_option_duration(const char *name, const char *arg)
 {

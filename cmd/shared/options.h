@@ -169,6 +169,10 @@ const char *mq_option_framing_name(enum mq_framing);
 /* A whole number from min to max; errors begin with name. */
 long mq_option_number(const char *name, const char *arg, long min, long max);
 
+/* The size at the beginning of a text in bytes, as 64K or 1M; 0: there is none, or 0.  *rest is
+ * behind it. */
+size_t mq_option_size(const char *text, const char **rest);
+
 /* A duration in milliseconds. */
 int64_t mq_option_duration(const char *name, const char *arg);
 

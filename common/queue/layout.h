@@ -162,13 +162,11 @@ void mq_links_end(struct mq_links *);
 #define MQ_MARKS_KEEP_MS 600000 /* life of the marks after the last one */
 /* A missing mark younger than this proves that its batch was not done. */
 #define MQ_MARKS_SURE_MS (MQ_MARKS_KEEP_MS / 2)
+/* Marks with a place from MQ_MARKS on last: */
+#define MQ_MARKS_LONG_MS      ((int64_t)30 * 24 * 3600 * 1000)
+#define MQ_MARKS_LONG_SURE_MS ((int64_t)29 * 24 * 3600 * 1000)
 
 /* A number of a mark as an argument; '' without a publisher. */
 struct mq_arg mq_marked(const struct mq_mark *, long long);
-/* The reply to the batch with this number of messages before it, from HGETALL on the marks;
- * empty: all its messages were published; NULL: there is no mark.  *last: number of messages
- * before the last batch that was done; -1: none is known. */
-const char *mq_mark_find(
-    const redisReply *marks, long long before, long long *last);
 
 #endif

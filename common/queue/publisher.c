@@ -4,24 +4,21 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "calls.h"
+#include "marks.h"
 
-#define NAME_START "mq-publish:" /* a connection's name, before the id */
-
-static struct mq_command
-about_marks(const struct mq_publisher *p, const char *verb)
+static struct mq_marks
+marks_of(const struct mq_publisher *p)
 {
-	struct mq_command c = mq_redis_command(p->redis);
-
-	mq_command_plain(&c, verb);
-	mq_extra_marks(p->layout->extra, &c, p->queue, p->id);
-	return c;
+	return (struct mq_marks){
+	    p->redis, p->layout, p->queue, p->id, p->lasting};
 }
 
 /* On a cluster, sends commands without a key to the queue's node from now on. */
 static void
 settle_down(struct mq_publisher *p)
 {
-	struct mq_command c = about_marks(p, "EXISTS");
+	const struct mq_marks marks = marks_of(p);
+	struct mq_command c = mq_marks_about(&marks, "EXISTS");
 
 	if (c.slot != -1)
 		p->redis->home = c.slot;
@@ -45,13 +42,6 @@ mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
 	    .confirmed_last = -1};
 	mq_id_random(&random, p->id, MQ_ID_LEN);
 	settle_down(p);
-}
-
-static void
-build_name(const struct mq_publisher *p, struct mq_command *c)
-{
-	mq_command_plain(c, "CLIENT SETNAME");
-	mq_command_fmt(c, NAME_START "%s", p->id);
 }
 
 /* --- opening -------------------------------------------------------------------- */
@@ -79,7 +69,7 @@ build_question(void *arg, size_t i, struct mq_command *c)
 
 	switch (i) {
 	case NAME:
-		build_name(p, c);
+		mq_marks_name(c, p->id);
 		break;
 	case TIME:
 		mq_command_plain(c, "TIME");
@@ -228,7 +218,7 @@ complete(const struct mq_publisher *p, struct mq_publishing *how)
 		now_us = p->last_us + 1;
 	how->now_us = now_us;
 	/* Only the script enforces a limit, and makes attachments stay. */
-	scripted = p->limited || how->files != NULL;
+	scripted = p->limited || p->lasting || how->files != NULL;
 	if (scripted && !how->has_options)
 		how->has_options = how->same_header = true;
 	how->order_only &= !scripted;
@@ -303,7 +293,8 @@ mq_publisher_add(struct mq_publisher *p, const struct mq_publishing *how,
 		b->how = *how;
 		b->how.mark =
 		    (struct mq_mark){.publisher = p->marks ? p->id : NULL,
-			.place = (int)(p->begun++ % MQ_MARKS),
+			.place = (int)(p->begun++ % MQ_MARKS) +
+			    (p->lasting ? MQ_MARKS : 0),
 			.before = p->sent};
 		complete(p, &b->how);
 		begin(p, p->kept, b);
@@ -616,11 +607,12 @@ mq_publisher_answer(struct mq_publisher *p)
 void
 mq_publisher_free(struct mq_publisher *p)
 {
+	const struct mq_marks marks = marks_of(p);
 	struct mq_command c;
 	int i;
 
 	if (p->marked && !p->loose && !mq_redis_lost(p->redis)) {
-		c = about_marks(p, "UNLINK");
+		c = mq_marks_about(&marks, "UNLINK");
 		(void)mq_redis_send(p->redis, &c);
 		mq_command_free(&c);
 	}
@@ -632,79 +624,6 @@ mq_publisher_free(struct mq_publisher *p)
 }
 
 /* --- a new connection ----------------------------------------------------------- */
-
-/*
- * Batches of the former connection may still arrive.  A script finds its mark and does
- * nothing; a transaction does not, so the former connection must be gone before the marks
- * are read.  Its name identifies it: after a restart of the server, CLIENT IDs begin anew.
- */
-
-/* Kills connections with this publisher's name, which the new one has not got yet. */
-static enum mq_call
-kill_former(struct mq_publisher *p)
-{
-	char name[sizeof(" name=" NAME_START " ") + MQ_ID_LEN];
-	struct mq_command c = mq_redis_command(p->redis);
-	enum mq_call result;
-	redisReply *reply;
-	unsigned long long id;
-	char *rest, *line;
-
-	snprintf(name, sizeof(name), " name=" NAME_START "%s ", p->id);
-	mq_command_plain(&c, "CLIENT LIST");
-	result = mq_call_once(p->redis, &c, &reply);
-	if (result != MQ_CALL_DONE)
-		return result;
-	rest = reply->type == REDIS_REPLY_STRING ? reply->str : NULL;
-	while (result == MQ_CALL_DONE && (line = strsep(&rest, "\n")) != NULL) {
-		if (strstr(line, name) == NULL ||
-		    sscanf(line, "id=%llu ", &id) != 1)
-			continue;
-		mq_command_plain(&c, "CLIENT KILL ID");
-		mq_command_fmt(&c, "%llu", id);
-		result = mq_call_once(p->redis, &c, NULL);
-	}
-	freeReplyObject(reply);
-	return result;
-}
-
-/* Reads the marks, after the former connection was killed.  With scripts, all batches find
- * their marks themselves, and a refusal to kill it does not matter. */
-static enum mq_call
-read_marks(struct mq_publisher *p, bool scripts)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-	enum mq_call result;
-
-	result = kill_former(p);
-	if (result == MQ_CALL_DONE) {
-		build_name(p, &c);
-		result = mq_call_once(p->redis, &c, NULL);
-	}
-	if (result == MQ_CALL_REFUSED && scripts) {
-		p->loose = true;
-		result = MQ_CALL_DONE;
-	}
-	if (result != MQ_CALL_DONE)
-		return result;
-	/* A user without the right to write the marks has left none, whatever was done:
-	 * a write before the read tells. */
-	c = about_marks(p, "HSET");
-	mq_command_add(&c, "resumed %lld", p->sent);
-	result = mq_call_once(p->redis, &c, NULL);
-	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
-		c = about_marks(p, "PEXPIRE");
-		mq_command_int(&c, MQ_MARKS_KEEP_MS);
-		result = mq_call_once(p->redis, &c, NULL);
-	}
-	/* AGAIN: memory is full, but the right was tested. */
-	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
-		return result;
-	c = about_marks(p, "HGETALL");
-	freeReplyObject(p->last_marks);
-	p->last_marks = NULL;
-	return mq_call_once(p->redis, &c, &p->last_marks);
-}
 
 /* Whether all kept batches are scripts, which find their marks themselves. */
 static bool
@@ -734,6 +653,7 @@ mq_publisher_can_resume(struct mq_publisher *p)
 enum mq_call
 mq_publisher_resume(struct mq_publisher *p, long long *missing, bool *proven)
 {
+	const struct mq_marks marks = marks_of(p);
 	enum mq_call result;
 	long long last;
 
@@ -742,7 +662,8 @@ mq_publisher_resume(struct mq_publisher *p, long long *missing, bool *proven)
 	if (p->kept == 0 && !p->marks)
 		return MQ_CALL_DONE;
 	settle_down(p);
-	result = read_marks(p, all_scripts(p));
+	result = mq_marks_read(
+	    &marks, p->sent, all_scripts(p), &p->loose, &p->last_marks);
 	if (result != MQ_CALL_DONE)
 		return result;
 	(void)mq_mark_find(p->last_marks, -1, &last);
@@ -759,6 +680,72 @@ mq_publisher_resume(struct mq_publisher *p, long long *missing, bool *proven)
 	/* Nothing was written on this connection yet. */
 	p->ours = false;
 	return MQ_CALL_DONE;
+}
+
+/* --- a former publisher ------------------------------------------------------ */
+
+void
+mq_publisher_keep_marks(struct mq_publisher *p)
+{
+	p->lasting = true;
+}
+
+void
+mq_publisher_continue(struct mq_publisher *p, const char id[MQ_ID_LEN + 1],
+    unsigned long begun, long long sent)
+{
+	strlcpy(p->id, id, sizeof(p->id));
+	p->lasting = true;
+	p->begun = begun;
+	p->sent = sent;
+	p->confirmed_ms = mq_clock_steady_ms();
+}
+
+enum mq_call
+mq_publisher_read_marks(struct mq_publisher *p)
+{
+	const struct mq_marks marks = marks_of(p);
+
+	/* Marks of the former publisher go with this one. */
+	p->marked = true;
+	return mq_marks_read(&marks, p->sent, true, &p->loose, &p->last_marks);
+}
+
+bool
+mq_publisher_skip(struct mq_publisher *p)
+{
+	struct mq_batch *b = &p->batches[p->kept];
+	redisReply reply = {.type = REDIS_REPLY_INTEGER};
+	long long of;
+	const char *text = mq_mark_at(p->last_marks, b->how.mark.place, &of);
+
+	if (text == NULL || of < b->how.mark.before)
+		return false;
+	/* A later batch of the same place has taken that of this one's reply. */
+	if (of == b->how.mark.before && *text != '\0') {
+		reply.type = REDIS_REPLY_STRING;
+		reply.len = strlen(text);
+		reply.str = (char *)(uintptr_t)text;
+	}
+	(void)parse_verdicts(p, b, &reply);
+	p->sent += b->count;
+	p->bytes += mq_batch_bytes(b);
+	p->kept++;
+	remove_batch(p, p->kept - 1);
+	return true;
+}
+
+void
+mq_publisher_forget(struct mq_publisher *p)
+{
+	const struct mq_batch *next = mq_publisher_next(p);
+
+	if (next->count > 0) {
+		p->bytes += mq_batch_bytes(next);
+		p->kept++;
+	}
+	while (p->kept > 0)
+		remove_batch(p, p->kept - 1);
 }
 
 #define LIMIT_MIN ((size_t)1024 * 1024) /* least bytes that servers refuse */

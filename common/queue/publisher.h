@@ -54,7 +54,9 @@ struct mq_publisher {
 	bool by_command;	/* plain commands publish options, too */
 	bool marks;		/* mark batches */
 	bool marked;		/* some batch was marked */
-	bool limited;		/* the queue's settings have a max-length */
+	bool
+	    lasting; /* marks are kept for 30 days, and all batches are scripts */
+	bool limited;	/* the queue's settings have a max-length */
 	bool loose;	/* a former connection's command may still arrive */
 	bool overtaken; /* later batches may be done before those kept, and
 			 * have their marks: begin no new one */
@@ -75,6 +77,20 @@ struct mq_publisher {
 void mq_publisher_init(struct mq_publisher *, struct mq_redis *,
     const struct mq_layout *, const char *queue, const struct mq_attributes *,
     mq_verdict_fn *, void *arg);
+/* Before the first message: marks are kept for MQ_MARKS_LONG_MS, for a later publisher. */
+void mq_publisher_keep_marks(struct mq_publisher *);
+/* Before the first message: goes on with the batches of a publisher that has ended, and has kept
+ * its marks.  begun, sent: batches and messages before the next one. */
+void mq_publisher_continue(struct mq_publisher *, const char id[MQ_ID_LEN + 1],
+    unsigned long begun, long long sent);
+/* Reads the marks of that publisher, for mq_publisher_skip().  REFUSED, with the error: they cannot
+ * be read. */
+enum mq_call mq_publisher_read_marks(struct mq_publisher *);
+/* Whether that publisher has published the next batch: then the verdicts on its messages are
+ * those of then, as far as they are known, and the batch is dropped. */
+bool mq_publisher_skip(struct mq_publisher *);
+/* Drops all batches, as if none had ever been added. */
+void mq_publisher_forget(struct mq_publisher *);
 /* Removes the marks, if the connection is still open. */
 void mq_publisher_free(struct mq_publisher *);
 

@@ -281,27 +281,6 @@ mq_marked(const struct mq_mark *m, long long n)
 	return m->publisher == NULL ? mq_str("") : mq_int(n);
 }
 
-const char *
-mq_mark_find(const redisReply *marks, long long before, long long *last)
-{
-	const char *found = NULL, *value;
-	long long of;
-	size_t i, len;
-
-	*last = -1;
-	for (i = 1; i < marks->elements; i += 2) {
-		if (marks->element[i]->type != REDIS_REPLY_STRING)
-			continue;
-		value = marks->element[i]->str;
-		len = strcspn(value, " ");
-		of = value[len] == ' ' ? mq_number(value, len, INT64_MAX) : -1;
-		*last = MAX(*last, of);
-		if (of != -1 && of == before)
-			found = value + len + 1;
-	}
-	return found;
-}
-
 /* --- attachments --------------------------------------------------------------- */
 
 #define ATTACH_NAME_LEN 255

@@ -44,8 +44,8 @@ struct mq_limits {
  * batch; see layout.h. */
 struct mq_mark {
 	const char *publisher; /* an id; NULL: no mark is needed */
-	int place;	       /* 0 to MQ_MARKS - 1, in turn */
-	long long before;      /* messages in former batches; none is empty */
+	int place; /* 0 to MQ_MARKS - 1, in turn; long-lived ones from MQ_MARKS on */
+	long long before; /* messages in former batches; none is empty */
 	/* `before` of the batch without which a script does nothing; -1: none. */
 	long long behind;
 };

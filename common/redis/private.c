@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "base/state.h"
 #include "base/syscall.h"
 #include "base/xalloc.h"
 
@@ -47,49 +47,19 @@ struct place {
 
 /* --- directory ----------------------------------------------------------- */
 
-/* NULL: no home is known.  By the XDG rules, a relative value is ignored. */
+/* NULL: no home is known. */
 static char *
 wanted_dir(const char *dir)
 {
-	const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
-	struct passwd *pw;
 	char *d;
 	size_t n;
 
-	if (dir != NULL && *dir != '\0') {
-		d = mq_xstrdup(dir);
-		for (n = strlen(d); n > 1 && d[n - 1] == '/'; n--)
-			d[n - 1] = '\0';
-		return d;
-	}
-	if (state != NULL && *state == '/')
-		return mq_xasprintf("%s/mq", state);
-	if (home == NULL || *home == '\0') {
-		pw = getpwuid(geteuid());
-		home = pw != NULL ? pw->pw_dir : NULL;
-	}
-	return home != NULL && *home == '/' ?
-	    mq_xasprintf("%s/.local/state/mq", home) :
-	    NULL;
-}
-
-static int
-make_dir(char *path, mode_t mode)
-{
-	char *slash;
-	int r;
-
-	if (mkdir(path, mode) == 0 || errno == EEXIST)
-		return 0;
-	slash = strrchr(path, '/');
-	if (errno != ENOENT || slash == NULL || slash == path)
-		return -1;
-	*slash = '\0';
-	r = make_dir(path, 0755);
-	*slash = '/';
-	if (r == -1)
-		return -1;
-	return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -1;
+	if (dir == NULL || *dir == '\0')
+		return mq_state_dir();
+	d = mq_xstrdup(dir);
+	for (n = strlen(d); n > 1 && d[n - 1] == '/'; n--)
+		d[n - 1] = '\0';
+	return d;
 }
 
 /* Refuses a directory that others can write to: another user may have put a socket there
@@ -99,7 +69,7 @@ check_dir(struct place *p)
 {
 	struct stat st;
 
-	if (make_dir(p->dir, 0700) == -1 || stat(p->dir, &st) == -1)
+	if (mq_make_dirs(p->dir, 0700) == -1 || stat(p->dir, &st) == -1)
 		return mq_server_fail(
 		    p->server, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))

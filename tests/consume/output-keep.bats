@@ -196,33 +196,6 @@ stands_still() {
 	cmp "$T/flood" "$T/copied"
 }
 
-@test "output-keep: a flood widens the pipes that it fills, and none that is wider" {
-	cat >"$T/flood.py" <<-'.'
-		import fcntl, os, struct, subprocess, sys, time
-		size = lambda fd: fcntl.fcntl(fd, 1032)
-		if sys.argv[1] == "worker":
-		    print(size(1), file=sys.stderr)
-		    for i in range(100): os.write(1, b"x" * 65536)
-		    print(size(1), file=sys.stderr)
-		    sys.exit()
-		read, write = os.pipe()
-		if sys.argv[1] == "wide": fcntl.fcntl(write, 1031, 1 << 20)
-		consumer = subprocess.Popen(sys.argv[2:], stdout=write)
-		os.close(write)
-		filled = lambda: struct.unpack("i", fcntl.ioctl(read, 0x541b, b"    "))[0]
-		while filled() < 65536: time.sleep(0.01)
-		got = 0
-		while data := os.read(read, 1 << 16): got += len(data)
-		print(got, size(read), consumer.wait())
-	.
-	publish a b
-	run -0 --separate-stderr python3 "$T/flood.py" made "$BUILD/mq-consume" -n 1 --output-keep 4K q -- python3 "$T/flood.py" worker
-	assert_equal "$output" "6553600 262144 0"
-	assert_equal "$stderr" $'65536\n262144'
-	run -0 --separate-stderr python3 "$T/flood.py" wide "$BUILD/mq-consume" -n 1 --output-keep 4K q -- python3 "$T/flood.py" worker
-	assert_equal "$output" "6553600 1048576 0"
-}
-
 @test "output-keep: nobody reads standard output: no byte of short runs is lost, and further ones wait" {
 	seq 100 | "$BUILD/mq-publish" -q -l q
 	mkfifo "$T/pipe"

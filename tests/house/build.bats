@@ -464,7 +464,7 @@ installs() {
 	(cd tree && find . ! -type d | sort) >with
 	assert_equal "$(comm -13 with without)" ""
 	assert_equal "$(comm -23 with without | sed 's|[^/]*$||' | sort -u | xargs)" \
-		"./lib/systemd/system/ ./lib/sysusers.d/ ./lib/tmpfiles.d/"
+		"./lib/systemd/system/ ./lib/systemd/user/ ./lib/sysusers.d/ ./lib/tmpfiles.d/"
 }
 
 @test "make install: systemd understands the units, which may do no more than they need" {

@@ -188,6 +188,8 @@ shows() {
 		64 mq-publish --replace q a => --replace needs --key
 		64 mq-publish --replace -k a --unique done q a => --replace needs --unique queued
 		64 mq-publish --unique done q a => --unique needs --key
+		64 mq-publish --spool=x q a => --spool: x: not a size (64K, 10M)
+		64 mq-publish --flush q => --flush publishes what waits; remove the queue and --spool
 		64 mq-publish -k a --unique odd q a => --unique: odd: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-publish --http q a => --http publishes the request body; remove the payload, the framing, --wait and --tick
 		64 mq-publish --host a q a => --host needs --http
@@ -236,7 +238,7 @@ shows() {
 
 @test "messages: mq-stats" {
 	shows <<-'.'
-		64 mq-stats --check odd=5 q => --check: odd: must be one of ready, delayed, unacked, rejected, age, consumers, done-within
+		64 mq-stats --check odd=5 q => --check: odd: must be one of ready, delayed, unacked, rejected, age, consumers, done-within, spool
 		64 mq-stats --check ready q => --check: ready: needs a limit: ready=N
 		64 mq-stats --check ready=x q => --check: ready: x: must be a number from 0 to 2147483647
 		64 mq-stats --check consumers=0 q => --check: consumers=0: never fails; use consumers=1 to require a consumer

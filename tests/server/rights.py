@@ -20,6 +20,8 @@ build, layout, T, admin, user = (
     os.environ[name] for name in ("BUILD", "LAYOUT", "T", "MQ_URL", "USER_URL"))
 rmq, topology = layout == "rmq", os.environ.get("TOPOLOGY", "")
 before = os.environ.get("BEFORE")
+# Where --spool and --flush look.
+os.environ["XDG_STATE_HOME"] = T + "/state"
 
 # tool, options that this is for, in this layout only (rmq or rsmq), exit statuses, and
 # the arguments, with <INPUT.  Words like @this are those of world().  With a "!", the
@@ -44,6 +46,8 @@ publish coalesce rmq 0 -k other --unique queued --coalesce q <x
 publish coalesce rmq 0 -k late --unique queued --coalesce q <x
 publish key rmq 0 -k old --unique 1h -d 1h q <x
 publish replace rmq 0 -k latest --replace q <x
+publish spool * 0 --spool q <x
+publish flush * 0 --flush
 publish batch rmq 0 --batch b m <x
 publish batch,null rmq 0 -0 --batch c m <x
 publish after,after-ok,to rmq 0 --after b --after-ok --to p m <x
@@ -161,6 +165,7 @@ stats list * 0 --list delayed --offset 900 many
 stats reasons * 0 --reasons q
 stats match,not,key,newest,lines * 0 --list ready --match . --not --key zz --newest -l q
 stats reason,since,stderr,header * 0 --list rejected --reason . --since 1h --not --stderr zz --not --header A=b q
+stats spool * 1 --spool
 stats older-than * 1 --list rejected --older-than 1h q
 stats offset,null * 0 --list ready --offset 1 -0 q
 stats netstring * 0 --list ready --netstring q
@@ -500,7 +505,7 @@ def run(row, words, keys):
     if where.strip("!") not in ("*", layout):
         return None
     # Older versions had no batches, no output at the server, and no slots-shared.
-    if before and ({"batch", "after", "output-keep", "replace"} & set(options.split(","))
+    if before and ({"batch", "after", "output-keep", "replace", "spool", "flush"} & set(options.split(","))
                    or (tool == "stats" and "--output" in args) or "s" in args):
         return None
     restore(keys, tool if tool == "clean" else args)

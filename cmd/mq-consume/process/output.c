@@ -8,10 +8,9 @@
 
 /* Bytes of a piece in memory, unless more come in one call. */
 #define PIECE_MEMORY ((size_t)32 << 10)
-#define LAST_WAIT    5000	/* milliseconds */
-#define PIPE_SIZE    (64 << 10) /* bytes that a pipe holds, as it is made */
-/* Bytes of output that are read, or written, at once: as many as a widened pipe holds. */
-#define COPY_MAX       ((size_t)256 << 10)
+#define LAST_WAIT    5000 /* milliseconds */
+/* Bytes of output that are read, or written, at once: as many as a pipe holds. */
+#define COPY_MAX       ((size_t)64 << 10)
 #define WRITES_AT_ONCE 64	/* to a target, in one turn of the loop */
 #define ERASE	       "\033[K" /* from the cursor to the end of the line */
 
@@ -34,11 +33,8 @@ new_piece(void)
 }
 
 static void
-drop_first_piece(struct target *t)
+free_piece(struct piece *s)
 {
-	struct piece *s = STAILQ_FIRST(&t->pieces);
-
-	STAILQ_REMOVE_HEAD(&t->pieces, link);
 	if (s->fd != -1)
 		close(s->fd);
 	mq_buf_free(&s->memory);
@@ -100,8 +96,10 @@ write_piece(struct target *t)
 	}
 	s->taken += taken;
 	t->process->waiting -= taken;
-	if (taken == left)
-		drop_first_piece(t);
+	if (taken == left) {
+		STAILQ_REMOVE_HEAD(&t->pieces, link);
+		free_piece(s);
+	}
 	return taken > 0;
 }
 
@@ -110,20 +108,11 @@ write_pieces(struct target *t)
 {
 	int i;
 
-	for (i = 0; i < WRITES_AT_ONCE && !is_ready(t) && write_piece(t); i++)
-		;
+	for (i = 0; i < WRITES_AT_ONCE && !is_ready(t); i++)
+		if (!write_piece(t))
+			break;
 	if (!is_ready(t))
 		ev_io_start(t->process->loop, &t->io);
-}
-
-/* A pipe that was full is widened: its writer and its reader wait for each other less often. */
-static void
-widen_pipe(int fd)
-{
-	int size = fcntl(fd, F_GETPIPE_SZ);
-
-	if (size != -1 && size < (int)COPY_MAX)
-		(void)fcntl(fd, F_SETPIPE_SZ, (int)COPY_MAX);
 }
 
 static void
@@ -139,7 +128,6 @@ put_bytes(struct target *t, const char *p, size_t n)
 	}
 	if (n == 0)
 		return;
-	widen_pipe(t->fd);
 	ev_io_start(all->loop, &t->io);
 	/* libbsd's macro uses an extension of GNU C. */
 	s = __extension__ STAILQ_LAST(&t->pieces, piece, link);
@@ -160,14 +148,20 @@ put_bytes(struct target *t, const char *p, size_t n)
 	all->waiting += n;
 }
 
+/* While a line is shown, the cursor is at its beginning. */
+static void
+hide_line(struct target *t)
+{
+	if (t->shown)
+		put_bytes(t, ERASE, strlen(ERASE));
+	t->shown = false;
+}
+
 void
 target_show(struct target *t, const char *line)
 {
-	/* While a line is shown, the cursor is at its beginning. */
-	if (line == NULL && t->shown)
-		put_bytes(t, ERASE, strlen(ERASE));
 	if (line == NULL)
-		t->shown = false;
+		hide_line(t);
 	if (line == NULL || !is_ready(t) || t->open_line)
 		return;
 	put_bytes(t, line, strlen(line));
@@ -181,7 +175,7 @@ target_put(struct target *t, const char *p, size_t n)
 {
 	if (n == 0)
 		return;
-	target_show(t, NULL);
+	hide_line(t);
 	t->open_line = p[n - 1] != '\n';
 	put_bytes(t, p, n);
 }
@@ -190,7 +184,7 @@ target_put(struct target *t, const char *p, size_t n)
 static void
 target_move(struct target *t, struct piece *s)
 {
-	target_show(t, NULL);
+	hide_line(t);
 	t->open_line = s->memory.data[s->memory.len - 1] != '\n';
 	t->process->waiting += s->size + s->memory.len;
 	STAILQ_INSERT_TAIL(&t->pieces, s, link);
@@ -200,18 +194,23 @@ target_move(struct target *t, struct piece *s)
 static void
 say_lost(struct target *t)
 {
-	if (t->lost > 0)
-		mq_say("%s took nothing for too long: %zu byte%s lost",
-		    t->name != NULL ? t->name : "standard error", t->lost,
-		    t->lost == 1 ? " is" : "s are");
+	size_t lost = t->lost;
+
 	t->lost = 0;
+	if (lost > 0)
+		mq_say("%s took nothing for too long: %zu byte%s lost",
+		    t->name != NULL ? t->name : "standard error", lost,
+		    lost == 1 ? " is" : "s are");
 }
 
 /* --- the form ------------------------------------------------------------ */
 
-/* Reads from one pipe in one turn of the loop: as many bytes as any pipe can hold. */
-#define READS_AT_ONCE ((1 << 20) / (int)COPY_MAX)
-#define LONGEST_LINE  ((size_t)1 << 20) /* bytes; longer lines come in pieces */
+/* Reads from one pipe in one turn of the loop. */
+#define READS_AT_ONCE 4
+/* Reads at the end of a run: as many bytes as a pipe can hold. */
+#define READS_AT_END ((1 << 20) / (int)COPY_MAX)
+/* Bytes; longer lines come in pieces. */
+#define LONGEST_LINE ((size_t)1 << 20)
 
 /* A pipe of a run, for its standard error or its standard output. */
 struct run_output {
@@ -420,8 +419,6 @@ copy_once(struct run_output *r)
 		return GOT_NOTHING;
 	if (n <= 0)
 		return GOT_END;
-	if (n == PIPE_SIZE)
-		widen_pipe(r->fd);
 	if (r->result != NULL)
 		run_result_add(r->result, p, (size_t)n);
 	if (!r->silent && r->form == OUTPUT_LIVE)
@@ -436,14 +433,14 @@ copy_once(struct run_output *r)
 	return GOT_BYTES;
 }
 
-/* Copies what a pipe holds; waits: only while the target is ready. */
+/* Copies output in at most this many reads; waits: only while the target is ready. */
 static enum got
-copy_most(struct run_output *r, bool waits)
+copy_most(struct run_output *r, int reads, bool waits)
 {
-	int n = READS_AT_ONCE;
 	enum got got = GOT_BYTES;
 
-	while (n-- > 0 && got == GOT_BYTES && !(waits && waits_for_target(r)))
+	while (
+	    reads-- > 0 && got == GOT_BYTES && !(waits && waits_for_target(r)))
 		got = copy_once(r);
 	return got;
 }
@@ -462,7 +459,7 @@ static void
 copy_output(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct run_output *r = w->data;
-	enum got got = copy_most(r, true);
+	enum got got = copy_most(r, READS_AT_ONCE, true);
 
 	(void)events;
 	if (got == GOT_END) {
@@ -588,7 +585,7 @@ run_output_ended(struct run_output *r)
 	bool ended = true;
 
 	for (; r != NULL; r = r->second) {
-		if (r->fd != -1 && copy_most(r, false) == GOT_END)
+		if (r->fd != -1 && copy_most(r, READS_AT_END, false) == GOT_END)
 			close_pipe(r);
 		ended = ended && r->fd == -1;
 	}
@@ -615,7 +612,7 @@ run_output_forget(struct run_output *r)
 {
 	/* The next event notices an end, or a target that is not ready. */
 	if (r->fd != -1)
-		(void)copy_most(r, true);
+		(void)copy_most(r, READS_AT_ONCE, true);
 	mq_buf_clear(&r->tail);
 }
 
@@ -715,14 +712,17 @@ static void
 target_end(struct target *t)
 {
 	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
+	struct piece *s;
 
 	ev_io_stop(t->process->loop, &t->io);
 	while (!is_ready(t) && poll(&pfd, 1, LAST_WAIT) == 1)
 		(void)write_piece(t);
 	if (is_ready(t))
 		say_lost(t);
-	while (!is_ready(t))
-		drop_first_piece(t);
+	while ((s = STAILQ_FIRST(&t->pieces)) != NULL) {
+		STAILQ_REMOVE_HEAD(&t->pieces, link);
+		free_piece(s);
+	}
 	free(t->name);
 }
 
@@ -786,7 +786,7 @@ outputs_end(struct process *p)
 
 	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
 		if (r->lingers) {
-			(void)copy_most(r, false);
+			(void)copy_most(r, READS_AT_END, false);
 			free_output(r);
 		}
 	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)

@@ -4,7 +4,8 @@
 -- has lost a reply finds it there, and a batch that comes twice changes nothing.
 --
 --   marks   the key; nil: replies are not kept
---   slot    of the batch, 0 to 15
+--   slot    of the batch, 0 to 15, which are kept for ten minutes; or 16 to 31, for 30 days:
+--           a publisher whose batches are on disk may ask that late
 --   before  number of messages in all batches before this one
 --   behind  `before` of the batch that has to be done first; -1: none
 
@@ -17,12 +18,12 @@ end
 -- Whether a batch comes too soon: the previous one was refused, or will be sent again.
 local function overtakes(marks, slot, behind)
   return tonumber(behind) >= 0
-    and not replied(marks, (slot + 15) % 16, behind)
+    and not replied(marks, slot - slot % 16 + (slot + 15) % 16, behind)
 end
 
 local function mark(marks, slot, before, reply)
   if marks then
     call('HSET', marks, slot, before .. ' ' .. reply)
-    call('PEXPIRE', marks, 600000)
+    call('PEXPIRE', marks, tonumber(slot) < 16 and 600000 or 2592000000)
   end
 end
