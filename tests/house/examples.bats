@@ -334,8 +334,9 @@ readme() {
 		;;
 	'mq-publish --max-length 1000 jobs more '*) leaves jobs "2 0 0 0" ;;
 	'mq-publish --durable jobs this '*) leaves jobs "3 0 0 0" ;;
+	'mq-publish --spool jobs this '*) leaves jobs "4 0 0 0" ;;
 	'mq-publish --wait=1m jobs this '*)
-		"$BUILD/mq-consume" -n 4 jobs -- sh -c 'echo done well >&3' 2>"$T/err" 3>&- &
+		"$BUILD/mq-consume" -n 5 jobs -- sh -c 'echo done well >&3' 2>"$T/err" 3>&- &
 		gives well
 		wait $!
 		has jobs "0 0 0 0"
@@ -929,6 +930,7 @@ mq_recipes() {
 		serves has sync "0 1 0 0"
 		some_scripts
 		;;
+	'mq-publish --spool jobs nightly') leaves jobs "1 0 0 0" ;;
 	'mq-publish --batch a parts A') leaves parts "1 0 0 0" ;;
 	'mq-publish --after a --after-ok parts B')
 		leaves parts "1 1 0 0"
