@@ -374,7 +374,6 @@ spool_attempt(struct transport *t, int64_t head_ms)
 	int64_t now_ms = (mq_clock_steady_us() + t->clock_us) / 1000;
 	bool begun;
 
-	spool_read_state(s->name, &s->state);
 	if (s->state.begun_ms == 0)
 		s->state.begun_ms = head_ms;
 	begun = s->state.begun_ms != 0;
@@ -387,7 +386,6 @@ spool_attempt(struct transport *t, int64_t head_ms)
 	}
 	if (!begun)
 		s->state.begun_ms = now_ms;
-	s->state.tried_ms = mq_clock_unix_us() / 1000;
 	if (spool_write_state(s->name, &s->state) == -1)
 		return -1;
 	return begun ? SPOOL_BEGUN : SPOOL_NEW;
@@ -402,4 +400,6 @@ spool_prepare_flush(struct transport *t, const char *name,
 	t->spool->before = head->before;
 	t->spool->messages = head->messages;
 	t->spool->flushed = flushed;
+	spool_read_state(name, &t->spool->state);
+	t->spool->state.tried_ms = mq_clock_unix_us() / 1000;
 }

@@ -23,6 +23,7 @@ setup_file() {
 	of_rsmq
 	of_private
 	of_cluster
+	of_spool
 	rm -rf "$T"
 }
 
@@ -199,6 +200,15 @@ of_private() {
 	run_mq 0 mq-publish -q p x
 	shows "mq-stats --server --json" mq-stats --server --json
 	redis-cli -s "$T/private/redis.sock" shutdown nosave
+}
+
+# A server that is away.
+of_spool() {
+	local MQ_URL=unix://$T/nowhere XDG_STATE_HOME=$T/state
+	export MQ_URL XDG_STATE_HOME
+	run_mq 0 mq-publish -q --spool q x
+	run_mq 69 mq-publish --flush
+	shows "mq-stats --spool --json" mq-stats --spool --json
 }
 
 # A cluster: where queues are, what is on the way between them, and a node that is lost.

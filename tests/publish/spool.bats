@@ -321,6 +321,17 @@ long 3 too long"
 	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 2500
 }
 
+@test "spool: a flush that began stays so, whatever ends the next one" {
+	local name
+	away
+	run_mq 0 mq-publish -q --spool q x
+	name=$(files)
+	echo '{"begun_ms":1234}' >"$spool/$name.state"
+	flushes 69
+	assert_equal "$(jq .begun_ms "$spool/$name.state")" 1234
+	back
+}
+
 @test "spool: a flush that was killed, and the server's marks are too old: set aside, whole" {
 	local name
 	away
