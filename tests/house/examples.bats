@@ -489,8 +489,6 @@ mq_publish() {
 		leaves q "0 0 0 0"
 		URL=$NEW has q "1 0 0 0"
 		;;
-	'mq-publish -g account-7 accounts deposit withdraw') leaves accounts "1 1 0 0" ;;
-	'mq-publish -k p1 --unique queued --max-length 9000 pages p1') refused pages "1 0 0 0" ;;
 	esac
 }
 
