@@ -90,6 +90,8 @@ is_there(long long pid, struct proc *s)
 
 /* --- texts ------------------------------------------------------------------------- */
 
+#define HOST_MAX 96
+
 /* The number in the name of a namespace of this process, such as "pid:[4026531836]"; 0: the kernel
  * has no such namespaces. */
 static unsigned long long
@@ -106,36 +108,31 @@ namespace_of(const char *path)
 
 /* The part that is the same for all processes of this boot and these namespaces; empty if /proc
  * does not tell it. */
-static const char *
-host_text(void)
+static void
+host_text(char text[HOST_MAX])
 {
-	static char text[96];
-	static bool known;
 	char boot[40], self[24];
-	unsigned long long number;
+	unsigned long long number = namespace_of("/proc/self/ns/pid");
 
-	if (known)
-		return text;
-	known = true;
-	number = namespace_of("/proc/self/ns/pid");
+	text[0] = '\0';
 	/* A /proc of another namespace has other numbers. */
 	if (number == 0 ||
 	    !read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) ||
 	    !read_file("/proc/self/stat", self, sizeof(self)) ||
 	    strtoll(self, NULL, 10) != getpid())
-		return text;
+		return;
 	boot[strcspn(boot, "\n")] = '\0';
-	snprintf(text, sizeof(text), "%s:%llu:%llu", boot, number,
+	snprintf(text, HOST_MAX, "%s:%llu:%llu", boot, number,
 	    namespace_of("/proc/self/ns/time"));
-	return text;
 }
 
 void
 mq_proc_self(char text[MQ_PROC_MAX])
 {
-	const char *host = host_text();
+	char host[HOST_MAX];
 	struct proc s;
 
+	host_text(host);
 	text[0] = '\0';
 	if (*host != '\0' && read_stat(getpid(), &s))
 		snprintf(text, MQ_PROC_MAX, "%s:%u:%lld:%lld:%d:%lld", host,
@@ -152,10 +149,12 @@ struct identity {
 static bool
 parse_text(const char *text, struct identity *who)
 {
-	const char *host = host_text();
-	size_t n = strlen(host);
+	char host[HOST_MAX];
+	size_t n;
 	long long f[6];
 
+	host_text(host);
+	n = strlen(host);
 	if (n == 0 || strncmp(text, host, n) != 0 ||
 	    parse_numbers(text + n, ':', f, 6) != 5)
 		return false;
@@ -203,35 +202,32 @@ is_orphaned(const struct proc *s)
 }
 
 static bool
-may_be_of(const struct proc *s, const char *text)
+may_be_of(const struct proc *s, const struct identity *who)
 {
-	struct identity who;
-
-	return parse_text(text, &who) && s->field[SESSION] == who.session &&
-	    s->field[GROUP] != who.group && s->field[START] >= who.start;
+	return who->pid > 0 && s->field[SESSION] == who->session &&
+	    s->field[GROUP] != who->group && s->field[START] >= who->start;
 }
 
-/* Marks the names that have left a process; returns how many. */
+/* Marks the processes that have left another one; a pid of 0 is none.  Returns how many have. */
 static size_t
-mark_unfinished(const struct mq_names *names, bool *left)
+mark_unfinished(const struct identity *who, size_t count, bool *left)
 {
 	DIR *all = opendir("/proc");
 	const struct dirent *e;
 	struct proc s;
 	size_t i, n = 0;
 
-	memset(left, all == NULL, names->n);
+	memset(left, all == NULL, count);
 	while (all != NULL && (e = readdir(all)) != NULL) {
 		if (!read_stat(strtoll(e->d_name, NULL, 10), &s) || is_over(&s))
 			continue;
-		for (i = 0; i < names->n; i++)
+		for (i = 0; i < count; i++)
 			left[i] = left[i] ||
-			    (may_be_of(&s, names->list[i].queue) &&
-				is_orphaned(&s));
+			    (may_be_of(&s, &who[i]) && is_orphaned(&s));
 	}
 	if (all != NULL)
 		closedir(all);
-	for (i = 0; i < names->n; i++)
+	for (i = 0; i < count; i++)
 		n += left[i];
 	return n;
 }
@@ -240,10 +236,15 @@ void
 mq_proc_drop_unfinished(struct mq_names *names)
 {
 	bool *left = mq_xcalloc(names->n + 1, sizeof(*left));
+	struct identity *who = mq_xcalloc(names->n + 1, sizeof(*who));
 	size_t i, n = 0;
 	int tries = TRIES;
 
-	while (names->n > 0 && mark_unfinished(names, left) > 0 && --tries > 0)
+	for (i = 0; i < names->n; i++)
+		if (!parse_text(names->list[i].queue, &who[i]))
+			who[i].pid = 0;
+	while (names->n > 0 && mark_unfinished(who, names->n, left) > 0 &&
+	    --tries > 0)
 		nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 	for (i = 0; i < names->n; i++)
 		if (left[i]) {
@@ -253,5 +254,6 @@ mq_proc_drop_unfinished(struct mq_names *names)
 			names->list[n++] = names->list[i];
 		}
 	names->n = n;
+	free(who);
 	free(left);
 }

@@ -27,7 +27,6 @@ enum { BY_BYTE = 1, BY_VIS, BY_VIS_BEFORE_DIGIT };
 static size_t
 look_terminal(const char *p, size_t n, uint32_t *odd)
 {
-	static bool loaded;
 	mbstate_t state = {0};
 	size_t len;
 	wchar_t c, next = 0;
@@ -35,10 +34,10 @@ look_terminal(const char *p, size_t n, uint32_t *odd)
 	*odd = 0;
 	if (*p >= ' ' && *p <= '~' && *p != '\\')
 		return 1;
-	/* Loading the locale costs time that a run without messages need not spend. */
-	if (!loaded)
+	/* Loading the locale costs time that a run without messages need not spend.  A locale
+	 * of single bytes is loaded for each such character. */
+	if (MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "");
-	loaded = true;
 	len = mbrtowc(&c, p, n, &state);
 	if (len == (size_t)-1 || len == (size_t)-2 ||
 	    (c > 0x7f && !iswprint((wint_t)c)) ||
