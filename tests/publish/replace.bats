@@ -184,6 +184,25 @@ first() {
 	assert_equal "$(fields)" 0
 }
 
+# hears COMMAND...: whoever waits for a ready message that is replaced is told by which one, in the
+# step of the command that drops it.
+hears() {
+	timeout 20 "$BUILD/mq-publish" -k a --replace --wait q first >"$T/said" 2>&1 3>&- &
+	local waiter=$!
+	eventually 10 eval '[ "$(held q)" = "1 0 0 0" ]'
+	run_mq 0 mq-publish -i -k a --replace q second
+	newer=$output
+	"$@"
+	wait $waiter || true
+	grep -q "replaced by $newer" "$T/said"
+}
+
+@test "replace: --wait hears by which message, from the claim and from a return" {
+	hears drained
+	hears run_mq 0 mq-return -q --from ready --to other q
+	assert_equal "$(counts published replaced)" "4 2"
+}
+
 @test "replace: it costs the same, however many are ready" {
 	local n
 	first
