@@ -117,7 +117,7 @@ kept_take(struct kept_run *r, int stream, const char *p, size_t n)
 	if (r == NULL || r->refused)
 		return;
 	size = r->kept->ring_size;
-	last = &r->pieces[(r->first + r->count - 1) % PIECES];
+	last = &r->pieces[(r->first + r->count + PIECES - 1) % PIECES];
 	if (r->ring == NULL)
 		r->ring = mq_xcalloc(size, 1);
 	if (r->len + n > size)
