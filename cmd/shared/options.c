@@ -277,6 +277,28 @@ store_argument(void *into, const struct mq_given *given)
 	}
 }
 
+/* The duration behind the option that was read last, if the next of all words is one; else NULL.
+ * getopt_long(3) of musl has moved operands before it: it is moved back. */
+static char *
+take_duration(char *const words[], char *argv[])
+{
+	int64_t ms;
+	char *word;
+	int at = 0;
+
+	while (words[at] != argv[optind - 1])
+		at++;
+	word = words[at + 1];
+	if (word == NULL || mq_duration_parse(word, &ms) == -1)
+		return NULL;
+	for (at = optind; argv[at] != word;)
+		at++;
+	memmove(&argv[optind + 1], &argv[optind],
+	    (size_t)(at - optind) * sizeof(*argv));
+	argv[optind++] = word;
+	return word;
+}
+
 bool
 mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
     char *argv[])
@@ -287,11 +309,12 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 	const struct mq_option *row = NULL;
 	struct mq_given given;
 	char letter[] = "-x";
+	char **words = mq_xcalloc((size_t)argc + 1, sizeof(*words));
 	void *into;
-	int64_t ms;
 	size_t i;
 	int ch;
 
+	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	mq_buf_addstr(&letters, ":");
 	while ((row = next_row(&t, row)) != NULL)
 		if (row->letter != 0)
@@ -307,18 +330,16 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 		letter[1] = row->letter;
 		given = (struct mq_given){
 		    row, ch < FIRST_ROW ? letter : row->name, optarg};
-		/* An optional duration may be the next word. */
 		if (row->arg != NULL &&
-		    strcmp(row->arg, OPTIONAL_DURATION) == 0 &&
-		    optarg == NULL && argv[optind] != NULL &&
-		    mq_duration_parse(argv[optind], &ms) == 0)
-			given.arg = argv[optind++];
+		    strcmp(row->arg, OPTIONAL_DURATION) == 0 && optarg == NULL)
+			given.arg = take_duration(words, argv);
 		for (i = 0; i < MQ_NEEDS; i++)
 			if (row->needs & 1U << i && o->needing[i] == NULL)
 				o->needing[i] = row->name;
 		store_argument(into, &given);
 	}
 	mq_buf_free(&letters);
+	free(words);
 	free(longs);
 	forbid(o->existing && o->fresh,
 	    "--existing and --new cannot be used together");
