@@ -479,7 +479,11 @@ installs() {
 		mq-stats.socket mq-stats@1.service mq-publish.socket mq-publish@1.service
 	assert_success
 	assert_output ""
-	run ! grep -r "@[A-Z]*@" .
+	run ! grep -r "@[A-Z]*@" . ../user
+	XDG_RUNTIME_DIR=$T run systemd-analyze --user verify --man=no \
+		"$PWD/../user/mq-flush.service" "$PWD/../user/mq-flush.timer"
+	assert_success
+	assert_output ""
 	for unit in *.service; do
 		run systemd-analyze security --offline=true --threshold=20 --no-pager "$unit"
 		assert_success
