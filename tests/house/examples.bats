@@ -928,7 +928,10 @@ mq_recipes() {
 		serves has sync "0 1 0 0"
 		some_scripts
 		;;
-	'mq-publish --spool jobs nightly') leaves jobs "1 0 0 0" ;;
+	'mq-publish --spool jobs nightly')
+		leaves jobs "1 0 0 0"
+		"$BUILD/mq-purge" -q --force --ready jobs
+		;;
 	'mq-publish --batch a parts A') leaves parts "1 0 0 0" ;;
 	'mq-publish --after a --after-ok parts B')
 		leaves parts "1 1 0 0"
