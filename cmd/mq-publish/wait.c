@@ -205,7 +205,7 @@ print_result(const struct waiting *w, const struct awaited *a)
 		mq_buf_visible(&shown, e->result, e->result_len);
 	else
 		mq_buf_add(&shown, e->result, e->result_len);
-	(void)fwrite(shown.data, 1, shown.len, stdout);
+	(void)fwrite(mq_buf_str(&shown), 1, shown.len, stdout);
 	fflush(stdout);
 	mq_buf_free(&shown);
 	if (e->result_cut && !w->opt->shared.quiet)
