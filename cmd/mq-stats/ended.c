@@ -126,7 +126,8 @@ show_kept(struct ends *l, const struct mq_ending *e)
 	l->seen++;
 	write_element(e, &v);
 	mq_envelope_write(&v, &element);
-	if (mq_filter_match(&o->filter, element.data, element.len) &&
+	/* With a NUL behind it, as elements of the server have it. */
+	if (mq_filter_match(&o->filter, mq_buf_str(&element), element.len) &&
 	    (e->state == MQ_END_DONE || is_new(l, e->id)))
 		more = show_end(l, e->id, e);
 	mq_buf_free(&element);
