@@ -219,8 +219,7 @@ spool_judge(struct transport *t, enum mq_published verdict, long long number)
 
 	if (verdict == MQ_PUBLISHED_REPLACED)
 		return; /* MQ_PUBLISHED follows */
-	while (number == 0 && at < all->len && all->data[at] != 0)
-		at++;
+	*s->flushed += verdict == MQ_PUBLISHED;
 	while (all->len <= at)
 		mq_buf_add(all, "", 1);
 	all->data[at] = (char)(verdict + 1);
@@ -329,8 +328,6 @@ spool_keep_left(struct transport *t)
 	struct spool *s = t->spool;
 	int rv = 0;
 
-	*s->flushed += t->count[MQ_PUBLISHED];
-
 	if (any_left(s, true))
 		rv = copy_left(s, true,
 		    t->count[MQ_PUBLISHED_TOO_LONG] > 0 ?
@@ -357,8 +354,7 @@ spool_note(struct transport *t, const char *why)
 		why = "the queue is full";
 		if (spool_keep_left(t) == -1)
 			mq_say("--flush: %s: %s", s->name, strerror(errno));
-	} else
-		*s->flushed += t->count[MQ_PUBLISHED];
+	}
 	free(s->state.why);
 	s->state.why = mq_xstrdup(why);
 	(void)spool_write_state(s->name, &s->state);

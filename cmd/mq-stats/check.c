@@ -230,15 +230,20 @@ report_spool(struct report *r, const struct limit *limit)
 	add_perfdata(&r->perfdata, limit, "host", &v);
 }
 
-int
-checks_print(struct collector *c, struct stats_options *o, struct model *m)
+/* Whether a limit is of queues. */
+static bool
+any_of_queues(const struct limit *limits)
 {
-	struct limit limits[FIELD_CHECKS + 1] = {0};
-	struct report r = {.status = OK};
-	size_t k;
-	int i;
+	int i = 0;
 
-	parse_limits(o->checks, limits);
+	while (i < FIELD_CHECKS && limits[i].field == NULL)
+		i++;
+	return i < FIELD_CHECKS;
+}
+
+static void
+collect_all(struct collector *c, struct stats_options *o, struct model *m)
+{
 	/* A plugin reports each error as a line on stdout. */
 	if (mq_option_find(&o->shared, &c->server) == 0) {
 		collect_queues(c, o);
@@ -247,18 +252,33 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	} else {
 		strlcpy(m->error, c->server.error, sizeof(m->error));
 	}
+}
+
+int
+checks_print(struct collector *c, struct stats_options *o, struct model *m)
+{
+	struct limit limits[FIELD_CHECKS + 1] = {0};
+	struct report r = {.status = OK};
+	bool asks;
+	size_t k;
+	int i;
+
+	parse_limits(o->checks, limits);
+	asks = any_of_queues(limits) || o->count > 0;
+	if (asks)
+		collect_all(c, o, m);
 	for (i = 0; i < m->stats.count; i++)
 		report_queue(&r, limits, m, i);
-	if (m->error[0] != '\0' || i == 0) {
+	if (asks && (m->error[0] != '\0' || i == 0)) {
 		r.status = UNKNOWN;
 		add_name(&r.text, m->error[0] != '\0' ? m->error : "no queues");
-	} else if (r.text.len == 0) {
+	} else if (asks && r.text.len == 0) {
 		mq_buf_printf(&r.text, "%d queues", i);
 	}
 	if (limits[FIELD_CHECKS].field != NULL)
 		report_spool(&r, &limits[FIELD_CHECKS]);
 	/* Queues on a lost node may lack even their names. */
-	if (c->count == 0 && m->lacks.n > 0)
+	if (asks && c->count == 0 && m->lacks.n > 0)
 		r.status = worse_status(r.status, UNKNOWN);
 	for (k = 0; k < m->lacks.n; k++) {
 		mq_buf_addstr(&r.text, "; ");

@@ -153,6 +153,21 @@ cuts() {
 	kill "$network"
 }
 
+@test "spool: --check spool=DUR: whether the server is there does not matter" {
+	away
+	run_mq 0 mq-stats --check spool=10m
+	run_mq 0 mq-publish -q --spool q x
+	run_mq 0 mq-stats --check spool=10m
+	assert_regex "$output" "^MQ OK - spool [0-9.]+s \\|"
+	sed -i 's/"since_ms":[0-9]*/"since_ms":1700000000000/' "$spool/$(files)"
+	run_mq 2 mq-stats --check spool=10m
+	assert_regex "$output" "^MQ CRITICAL - spool "
+	run_mq 1 mq-stats --check spool=100d:9000d
+	run_mq 2 mq-stats --check spool=10m,ready=5
+	assert_regex "$output" "No such file or directory; spool "
+	back
+}
+
 @test "spool: only for the server of the URL, and only for who can read it" {
 	away
 	run_mq 0 mq-publish -q --spool q here
@@ -380,9 +395,10 @@ flushed: 1 message"
 	back
 	name=$(files | grep -v state | head -n 1)
 	truncate -s -10 "$spool/$name"
+	# The message is whole, and the end of the file is not.
 	flushes 65 "--flush: $name.refused: damaged
-flushed: 1 message"
-	assert_equal "$(ready r)" 2
+flushed: 2 messages"
+	assert_equal "$(ready) $(ready r)" "1 2"
 	assert_equal "$(files | head -n 1)" "$name.refused"
 	run_mq 0 mq-publish --spool q 3
 	assert_equal "$stderr" ""
