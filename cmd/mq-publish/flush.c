@@ -16,20 +16,22 @@ must_stop(const struct transport *t)
 	    0;
 }
 
-/* Publishes batches of a file, until must_stop(); begun: the first may have been published before.
- * 0, or -1: the file is damaged. */
+/* Publishes batches of a file, until must_stop(): 0, or -1: the file is damaged. */
 static int
-publish_batches(struct transport *t, struct spool_reader *r, bool begun)
+publish_batches(struct transport *t, struct spool_reader *r)
 {
 	struct mq_publisher *p = &t->publisher;
 	struct mq_publishing how;
 	char unique[MQ_ID_LEN + 1];
 	int64_t now_ms = mq_clock_unix_us() / 1000;
+	bool begun = true; /* the next batch may have been published before */
 	int n = 0;
 
 	while ((begun || !must_stop(t)) && (n = spool_next(r, &how)) > 0) {
 		if (how.when.kind == MQ_WHEN_AT && how.when.ms <= now_ms)
 			how.when.kind = MQ_WHEN_NOW;
+		if (how.has_options && !t->how.has_options)
+			batch_flush(t);
 		t->how = how;
 		while (r->left > 0 && spool_read(r, unique))
 			mq_publisher_add(p, &t->how, unique, NULL, &r->header,
@@ -69,15 +71,14 @@ flush_file(struct transport *t, const char *name, struct spool_reader *r)
 
 	if (attempt == -1)
 		mq_die(MQ_EXIT_IO, "--flush: %s", strerror(errno));
-	if (attempt == SPOOL_OLD)
+	if (attempt == 1)
 		return GO_ON;
 	mq_publisher_continue(&t->publisher, h->publisher, h->begun, h->before);
-	if (attempt == SPOOL_BEGUN &&
-	    mq_publisher_read_marks(&t->publisher) != MQ_CALL_DONE) {
+	if (mq_publisher_read_marks(&t->publisher) != MQ_CALL_DONE) {
 		mq_say("%s", t->redis.error);
 		outcome_end(t, t->redis.status);
 	}
-	if (publish_batches(t, r, attempt == SPOOL_BEGUN) == -1)
+	if (publish_batches(t, r) == -1)
 		return set_aside(name);
 	if (t->count[MQ_PUBLISHED_FULL] > 0) {
 		mq_say("%s: the queue is full", h->queue);
@@ -105,7 +106,7 @@ flush_in_child(struct flush *f, const char *name, struct spool_reader *r)
 	/* For --spool, the state of the file tells how it went. */
 	if (!o->flush)
 		mq_say_to(fopen("/dev/null", "we"));
-	o->flush = o->how.has_options = true;
+	o->flush = true;
 	o->spool_max = 0;
 	o->queue = r->head.queue;
 	o->shared.layout = mq_layout_find(r->head.layout);

@@ -139,7 +139,7 @@ add_bare(struct messages *m, const char *payload, size_t n)
 		    m, "begins like a header of rmq; publish it without --raw");
 	if (m->transport->how.has_options ||
 	    m->transport->how.when.kind != MQ_WHEN_NOW ||
-	    m->layout->has & MQ_HAS_IDS)
+	    m->layout->has & MQ_HAS_IDS || m->opt->spool_max > 0)
 		mq_id_make(&m->ids, next_us(m), id);
 	batch_add(m->transport, id, id, &none, payload, n);
 }

@@ -384,8 +384,6 @@ read_options(struct options *o, int argc, char *argv[])
 	how->has_options = more || mq_message_has(&o->headers, MQ_TRAIT_ORDER);
 	how->same_header = !o->awaited && o->framing != MQ_FRAME_JSONL;
 	how->order_only = how->same_header && how->has_options && !more;
-	/* Only scripts have marks that last. */
-	how->has_options |= o->spool_max > 0;
 }
 
 static void

@@ -176,8 +176,8 @@ int spool_sync(struct transport *);
  * *flushed grows by the messages that the server gets. */
 void spool_prepare_flush(struct transport *, const char *name,
     const struct spool_head *, unsigned long *flushed);
-/* Notes an attempt, before messages.  head_ms: begun_ms in the file.  Or -1 with errno. */
-enum { SPOOL_NEW, SPOOL_BEGUN, SPOOL_OLD /* marks may be gone: set aside */ };
+/* Notes an attempt, before messages.  head_ms: begun_ms in the file.  0; 1: its marks may be gone, so
+ * it is set aside; -1 with errno. */
 int spool_attempt(struct transport *, int64_t head_ms);
 /* Takes the verdict on the message of this number, from 1, of the publisher; 0: on the next one
  * without a verdict. */

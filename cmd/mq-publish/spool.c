@@ -166,6 +166,8 @@ spool_take_over(struct transport *t)
 	struct copy *kept[MQ_MARKS + 1];
 	unsigned i, n = p->kept + (mq_publisher_next(p)->count > 0);
 
+	if (!mq_publisher_can_resume(p))
+		return 0;
 	for (i = 0; i < n; i++) {
 		kept[i] = find_copy(s, &p->batches[i]);
 		/* A batch between them was dropped: numbers would not go on. */
@@ -377,14 +379,12 @@ spool_attempt(struct transport *t, int64_t head_ms)
 		mq_say("--flush: %s: %s", t->opt->queue, TOO_OLD);
 		return copy_left(s, false, TOO_OLD) == 0 &&
 			spool_remove(s->name) == 0 ?
-		    SPOOL_OLD :
+		    1 :
 		    -1;
 	}
 	if (!begun)
 		s->state.begun_ms = now_ms;
-	if (spool_write_state(s->name, &s->state) == -1)
-		return -1;
-	return begun ? SPOOL_BEGUN : SPOOL_NEW;
+	return spool_write_state(s->name, &s->state);
 }
 
 void

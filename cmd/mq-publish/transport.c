@@ -143,7 +143,7 @@ static bool
 needs_options(const struct options *o)
 {
 	return o->how.has_options || o->tick >= 0 || o->attachments.n > 0 ||
-	    o->how.when.kind != MQ_WHEN_NOW;
+	    o->spool_max > 0 || o->flush || o->how.when.kind != MQ_WHEN_NOW;
 }
 
 bool
@@ -431,6 +431,8 @@ collect(struct transport *t)
 /* Messages and bytes of a full batch. */
 #define BATCH_COUNT 1000
 #define BATCH_BYTES 65536
+/* On disk: nobody waits for it to be full, and fewer batches are published faster. */
+#define AWAY_BYTES ((size_t)2 * BATCH_BYTES)
 
 void
 batch_cut(struct transport *t)
@@ -513,7 +515,7 @@ add_away(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 	spool_copy(t, unique, header, payload, n);
 	if (t->opt->ids)
 		note_id(t, id);
-	if (spool_is_full(t, BATCH_COUNT, BATCH_BYTES))
+	if (spool_is_full(t, BATCH_COUNT, AWAY_BYTES))
 		batch_cut(t);
 }
 

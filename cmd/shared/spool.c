@@ -364,7 +364,15 @@ void
 spool_add(struct mq_buf *text, const char unique[MQ_ID_LEN + 1],
     const struct mq_buf *header, const char *payload, size_t n)
 {
-	mq_buf_printf(text, "%s %zu %zu\n", unique, header->len, n);
+	char line[MQ_ID_LEN + sizeof("  \n") + 2 * MQ_DIGITS], *p;
+
+	p = mempcpy(line, unique, MQ_ID_LEN);
+	*p++ = ' ';
+	p = mq_digits(p, header->len);
+	*p++ = ' ';
+	p = mq_digits(p, n);
+	*p++ = '\n';
+	mq_buf_add(text, line, (size_t)(p - line));
 	mq_buf_add(text, header->data, header->len);
 	mq_buf_add(text, payload, n);
 	mq_buf_addstr(text, "\n");
@@ -383,6 +391,7 @@ json_of(const struct mq_publishing *how, int n)
 	if (how->when.kind != MQ_WHEN_NOW)
 		mq_json_set(v, "at_ms", json_integer(ms));
 	mq_json_set(v, "said", json_boolean(how->when.said));
+	mq_json_set(v, "options", json_boolean(how->has_options));
 	mq_json_set(v, "alike", json_boolean(how->same_header));
 	mq_json_set(v, "replace", json_boolean(how->replace));
 	mq_json_set(v, "realtime", json_boolean(how->realtime));
@@ -454,6 +463,8 @@ text_of(const json_t *v, const char *name)
 	return text != NULL ? mq_xstrdup(text) : NULL;
 }
 
+#define AHEAD 65536 /* bytes that are read at once */
+
 int
 spool_open(struct spool_reader *r, const char *name)
 {
@@ -467,6 +478,8 @@ spool_open(struct spool_reader *r, const char *name)
 	free(path);
 	if (r->file == NULL)
 		return -1;
+	r->ahead = mq_xmalloc(AHEAD);
+	setvbuf(r->file, r->ahead, _IOFBF, AHEAD);
 	v = load_line(&r->line, &r->size, r->file);
 	publisher = json_string_value(json_object_get(v, "publisher"));
 	*h = (struct spool_head){.server = text_of(v, "server"),
@@ -498,7 +511,8 @@ spool_next(struct spool_reader *r, struct mq_publishing *how)
 	const json_t *at = json_object_get(v, "at_ms");
 	struct mq_limits *l = &how->limits;
 
-	*how = (struct mq_publishing){.has_options = true,
+	*how = (struct mq_publishing){
+	    .has_options = json_is_true(json_object_get(v, "options")),
 	    .when = {at != NULL ? MQ_WHEN_AT : MQ_WHEN_NOW,
 		json_integer_value(at),
 		json_is_true(json_object_get(v, "said"))},
@@ -518,29 +532,39 @@ spool_next(struct spool_reader *r, struct mq_publishing *how)
 }
 
 static bool
-read_bytes(struct spool_reader *r, struct mq_buf *to, size_t n)
+read_bytes(struct spool_reader *r, struct mq_buf *to, int64_t n)
 {
+	size_t len = (size_t)n;
+
 	mq_buf_clear(to);
-	if (n > LENGTH_MAX)
+	if (n < 0 || len > LENGTH_MAX)
 		return false;
-	to->len = n > 0 ? fread(mq_buf_reserve(to, n), 1, n, r->file) : 0;
-	return to->len == n;
+	to->len = n > 0 ? fread(mq_buf_reserve(to, len), 1, len, r->file) : 0;
+	return to->len == len;
 }
 
 bool
 spool_read(struct spool_reader *r, char unique[MQ_ID_LEN + 1])
 {
-	size_t header, payload;
-	int end = 0;
+	ssize_t n = getline(&r->line, &r->size, r->file);
+	char *header, *payload, *end;
 
-	if (getline(&r->line, &r->size, r->file) <= 0 ||
-	    sscanf(r->line, "%32[A-Za-z0-9:] %zu %zu%n", unique, &header,
-		&payload, &end) != 3 ||
-	    r->line[end] != '\n' || !mq_id_valid(unique, strlen(unique)))
+	if (n <= MQ_ID_LEN || !mq_id_valid(r->line, MQ_ID_LEN))
 		return false;
+	header = r->line + MQ_ID_LEN;
+	payload = strchr(header + 1, ' ');
+	end = r->line + n - 1;
+	if (*header++ != ' ' || payload++ == NULL || *end != '\n')
+		return false;
+	memcpy(unique, r->line, MQ_ID_LEN);
+	unique[MQ_ID_LEN] = '\0';
 	r->left--;
-	return read_bytes(r, &r->header, header) &&
-	    read_bytes(r, &r->payload, payload) && getc(r->file) == '\n';
+	return read_bytes(r, &r->header,
+		   mq_number(header, (size_t)(payload - 1 - header),
+		       INT64_MAX)) &&
+	    read_bytes(r, &r->payload,
+		mq_number(payload, (size_t)(end - payload), INT64_MAX)) &&
+	    getc(r->file) == '\n';
 }
 
 void
@@ -548,6 +572,7 @@ spool_close(struct spool_reader *r)
 {
 	if (r->file != NULL)
 		fclose(r->file);
+	free(r->ahead);
 	free(r->line);
 	free(r->head.server);
 	free(r->head.layout);

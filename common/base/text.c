@@ -130,6 +130,17 @@ mq_number(const char *s, size_t n, int64_t max)
 	return n == 0 ? -1 : v < max ? v : max;
 }
 
+char *
+mq_digits(char *to, size_t n)
+{
+	char digits[MQ_DIGITS], *p = digits + sizeof(digits);
+
+	do
+		*--p = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	return mempcpy(to, p, (size_t)(digits + sizeof(digits) - p));
+}
+
 /* --- base64 ------------------------------------------------------------------- */
 
 static const char digits[] =

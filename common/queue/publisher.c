@@ -137,7 +137,8 @@ mq_publisher_open(struct mq_publisher *p, bool has_options, bool make,
     int64_t *clock_us, bool *yes)
 {
 	/* Plain commands need a command that marks them. */
-	bool by_command = has_options && p->layout->publish_mark != NULL;
+	bool by_command = (has_options || p->lasting) &&
+	    p->layout->publish_mark != NULL;
 	struct opening o = {p, has_options, false, false};
 	int rv;
 
@@ -205,6 +206,14 @@ mq_publisher_wait_durable(
 #define AT_LEAST_MS	60000
 #define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024) /* about the most */
 
+/* Whether another publisher, who asks for the marks later, can kill this one's connection first: a
+ * transaction that came behind the question would not be seen. */
+static bool
+can_be_killed(const struct mq_publisher *p)
+{
+	return p->named && p->by_command;
+}
+
 /* Adds what the publisher knows of the server to how the next message is published. */
 static void
 complete(const struct mq_publisher *p, struct mq_publishing *how)
@@ -217,13 +226,15 @@ complete(const struct mq_publisher *p, struct mq_publishing *how)
 	else if (now_us <= p->last_us)
 		now_us = p->last_us + 1;
 	how->now_us = now_us;
-	/* Only the script enforces a limit, and makes attachments stay. */
-	scripted = p->limited || p->lasting || how->files != NULL;
+	/* Only the script enforces a limit, makes attachments stay, and is refused without the
+	 * right to its mark. */
+	scripted = p->limited || how->files != NULL ||
+	    (p->lasting && !(p->marked && can_be_killed(p)));
 	if (scripted && !how->has_options)
 		how->has_options = how->same_header = true;
 	how->order_only &= !scripted;
 	/* Only the script puts a message that is due into ready. */
-	how->by_command = p->named && p->by_command &&
+	how->by_command = can_be_killed(p) &&
 	    (how->when.kind != MQ_WHEN_AT ||
 		how->when.ms >= now_us / 1000 + AT_LEAST_MS);
 }
@@ -237,7 +248,8 @@ is_plain(const struct mq_publisher *p, const struct mq_publishing *how)
 
 /* With limits, each batch goes alone, so that the accepted messages are the first ones.  Later
  * batches must not overtake one without a mark, if the server does not know the script or,
- * on a cluster, the queue is moving; nor the first batch, whose mark may be refused. */
+ * on a cluster, the queue is moving; nor the first batch, whose mark may be refused; nor plain
+ * ones a script, which may have to come again. */
 bool
 mq_publisher_full(struct mq_publisher *p, const struct mq_publishing *how)
 {
@@ -249,7 +261,8 @@ mq_publisher_full(struct mq_publisher *p, const struct mq_publishing *how)
 		alone = !p->marks || p->limited || how->limits.ready >= 0 ||
 		    how->limits.delayed >= 0;
 	else if (p->marks)
-		alone = !p->marked;
+		alone = !p->marked ||
+		    (p->kept > 0 && !p->batches[p->kept - 1].plain);
 	else
 		alone = mq_redis_command(p->redis).cluster;
 	p->overtaken &= p->kept > 0;
@@ -428,8 +441,9 @@ judge_plain(struct mq_publisher *p, struct mq_batch *b, redisReply *r[REPLIES])
 	}
 	if (r[BEHIND]->type != REDIS_REPLY_ERROR)
 		return &r[EXEC];
-	/* Without the right to the mark, batches go without. */
-	if (mq_error_barred(mq_error_status(r[BEHIND]->str), r[BEHIND]->str)) {
+	/* Without the right to the mark, batches go without, unless it is needed. */
+	if (!p->lasting &&
+	    mq_error_barred(mq_error_status(r[BEHIND]->str), r[BEHIND]->str)) {
 		p->marks = false;
 		b->how.mark.publisher = NULL;
 	}
@@ -708,7 +722,8 @@ mq_publisher_read_marks(struct mq_publisher *p)
 
 	/* Marks of the former publisher go with this one. */
 	p->marked = true;
-	return mq_marks_read(&marks, p->sent, true, &p->loose, &p->last_marks);
+	return mq_marks_read(&marks, p->sent, !can_be_killed(p), &p->loose,
+	    &p->last_marks);
 }
 
 bool

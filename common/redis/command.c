@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/xalloc.h"
 
 /* Room for "*N $7 EVALSHA $40 sha $n keys" with its line ends. */
@@ -32,19 +33,12 @@ mq_command_script(struct mq_command *c, const struct mq_script *script)
 	c->wire.len = HEAD;
 }
 
-/* Writes "$n\r\n", or "*n\r\n", and returns its end.  snprintf(3) took most of the time of
- * publishing. */
+/* Writes "$n\r\n", or "*n\r\n", and returns its end. */
 static char *
 put_number(char *to, char kind, size_t n)
 {
-	char digits[24], *p = digits + sizeof(digits);
-
 	*to++ = kind;
-	do
-		*--p = (char)('0' + n % 10);
-	while ((n /= 10) > 0);
-	to = mempcpy(to, p, (size_t)(digits + sizeof(digits) - p));
-	return mempcpy(to, "\r\n", 2);
+	return mempcpy(mq_digits(to, n), "\r\n", 2);
 }
 
 size_t

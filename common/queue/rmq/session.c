@@ -86,8 +86,11 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	rmq_key_queue(c, queue, "counters");
 	mq_extra_marks(&rmq_extra_keys, c, queue, how->mark.publisher);
 	rmq_keys(c, NULL, queue, "known settings");
-	mq_command_add(c, "%d %lld %d %s", how->mark.place, how->mark.before, n,
-	    c->cluster ? "" : queue);
+	mq_command_add(c, "%d %lld %lld %d %s", how->mark.place,
+	    how->mark.before,
+	    (long long)(how->mark.place < MQ_MARKS ? MQ_MARKS_KEEP_MS :
+						     MQ_MARKS_LONG_MS),
+	    n, c->cluster ? "" : queue);
 	mq_command_words(c, is_listed(key) ? "LPUSH LLEN" : "ZADD ZCARD");
 	return true;
 }

@@ -3,10 +3,11 @@
 -- transaction, and list the queue.  The script is sent as text each time, so it is short.
 --
 -- KEYS to=* counters marks=* known rules=settings
--- ARGV slot before count queue put counts
+-- ARGV slot before keep count queue put counts
 --
 --   to            the key with the messages
 --   marks, slot, before  as in lib/marks.lua
+--   keep          the marks for so many milliseconds
 --   count         number of messages
 --   queue         the queue's name; '': do not list it
 --   put, counts   the command that put the messages in, and one that reads their number
@@ -26,5 +27,5 @@ if queue ~= '' then
 end
 r.pcall('HINCRBY', counters, 'published', count)
 r.call('HSET', marks, slot, before .. ' ')
-r.call('PEXPIRE', marks, 600000)
+r.call('PEXPIRE', marks, keep)
 return r.pcall('HEXISTS', rules, 'max-length') == 1 and 1 or 0
