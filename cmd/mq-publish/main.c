@@ -47,13 +47,15 @@ static void
 begin_spool(struct transport *t, struct mq_server *server)
 {
 	struct mq_names waiting;
-	bool away = false;
+	/* A cluster may lack the node of one queue only. */
+	bool whole = server->url.kind == MQ_URL_CLUSTER, away = false;
 
 	spool_prepare(t, server);
 	if (spool_list(&waiting, false) == -1)
 		mq_die(MQ_EXIT_IO, "--spool: %s", strerror(errno));
 	if (waiting.n > 0)
-		away = flush_spool(t->opt, server) == MQ_EXIT_UNAVAILABLE ||
+		away = (flush_spool(t->opt, server) == MQ_EXIT_UNAVAILABLE &&
+			   !whole) ||
 		    flush_left(t->opt, server);
 	mq_names_free(&waiting);
 	if (away)
@@ -81,6 +83,9 @@ main(int argc, char *argv[])
 		mq_die(MQ_EXIT_IO,
 		    "standard input: not open for reading; nothing was done");
 	(void)mq_option_server(&o->shared, &server);
+	/* What is on disk, or may go there, does not wait for another master. */
+	if (o->flush || o->spool_max > 0)
+		server.failover_s = 1;
 	if (o->flush) {
 		status = flush_spool(o, &server);
 		mq_server_free(&server);

@@ -228,7 +228,8 @@ flushed: 3 messages"
 	for i in {1..2500}; do
 		((i % 1000 != 7)) || printf '%01500d\n' "$i"
 		echo "$i"
-	done | run_mq 0 mq-publish -L rsmq -ql --spool long
+	done >"$T/lines"
+	run_mq 0 mq-publish -L rsmq -ql --spool long <"$T/lines"
 	back
 	flushes 65 "flushed: 2501 messages"
 	assert_equal "$(ready)" y
@@ -292,7 +293,7 @@ long 3 too long"
 
 @test "spool: killed at any call, of writing or of bringing, each message comes once" {
 	no_static "the calls are those of a library"
-	local n how lib=$T/kill.so ended
+	local n how lib=$T/kill.so ended key ttl marks=0
 	export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 	cc -shared -fPIC -o "$lib" "$BATS_TEST_DIRNAME/kill.c" -ldl
 	for how in before behind; do
@@ -309,6 +310,14 @@ long 3 too long"
 			# The process that is killed publishes a file, or is its parent.
 			[ "$ended" != 0 ] || break
 			[[ $ended =~ ^(137|75)$ ]]
+			# So may be the next one, which leaves the marks their life.
+			KILL_AT=$n KILL_HOW=$how LD_PRELOAD="$lib" \
+				"$BUILD/mq-publish" -q --flush || true
+			for key in $(redis keys '*publisher*'); do
+				ttl=$(redis pttl "$key")
+				((ttl == -1 || ttl > 29 * 24 * 3600 * 1000))
+				marks=$((marks + (ttl > 0)))
+			done
 			run_mq 0 mq-publish -q --flush
 			assert_equal "$how $n $(ready | md5sum)" \
 				"$how $n $( (seq 2500; echo last) | xargs | md5sum)"
@@ -317,6 +326,7 @@ long 3 too long"
 		echo "$how: $n calls"
 		((n > 12))
 	done
+	((marks > 2))
 }
 
 @test "spool: killed while it spools: whole or not there" {
@@ -427,4 +437,14 @@ flushed: 2 messages"
 	back
 	run_mq 0 mq-publish -q --flush
 	assert_equal "$(drained)" 2
+}
+
+@test "spool: batches, and what comes behind them" {
+	away
+	run_mq 0 mq-publish -ql --spool --batch b q < <(printf '1\n2\n')
+	run_mq 0 mq-publish -q --spool --after b q 3
+	back
+	flushes 0 "flushed: 3 messages"
+	assert_equal "$(ready)" "1 2"
+	assert_equal "$(drained)" "1 2 3"
 }

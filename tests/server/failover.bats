@@ -5,6 +5,7 @@
 
 load ../helpers/common
 load ../helpers/cluster
+load ../publish/feed
 export NODE_TIMEOUT=2000
 
 setup() {
@@ -162,4 +163,39 @@ alone() {
 		! node "$i" cluster slots | grep -A 7 "^$((CLUSTER_PORT + $1))$" |
 			grep -qx $((CLUSTER_PORT + master)) || return 1
 	done
+}
+
+@test "failover: --spool goes to disk at once, and each message comes once to the next master" {
+	local other slot
+	slot=$(slot_of "$Q")
+	other=$(queue_on "$(other_than "$master")")
+	export XDG_STATE_HOME=$T/state
+	feed -l --spool "$Q"
+	seq 3000 >&5
+	eventually 10 replica_has 3000
+	# No failover comes before the test is ready for it.
+	kill -STOP "$(cat "$C/$replica/pid")"
+	node_kill "$master"
+	seq 3001 6000 >&5
+	close_feed 0
+	assert_equal "$stderr" "mq-publish: spooled: 3000 messages"
+	# The other queue has its node, and waits for nobody.
+	run --separate-stderr timeout 5 "$BUILD/mq-publish" --spool "$other" x
+	assert_equal "$status" 0
+	assert_equal "$stderr" ""
+	run --separate-stderr timeout 5 "$BUILD/mq-publish" --spool "$Q" 6001
+	assert_equal "$status" 0
+	assert_equal "$stderr" "mq-publish: spooled: 1 message"
+	kill -CONT "$(cat "$C/$replica/pid")"
+	eventually 60 eval '[ "$(owner_of "$slot" "$replica")" = "$replica" ]'
+	run_mq 0 mq-publish --flush
+	assert_equal "$stderr" "mq-publish: flushed: 3001 messages"
+	assert_equal "$("$BUILD/mq-stats" --list ready -l "$Q" | md5sum)" "$(seq 6001 | md5sum)"
+	run_mq 0 mq-consume -l --drain "$other"
+	assert_output x
+}
+
+replica_has() {
+	[ "$(printf 'readonly\nllen rmq::queue::{%s}::ready\n' "$Q" |
+		redis-cli -p $((CLUSTER_PORT + replica)) | tail -n 1)" = "$1" ]
 }

@@ -6,6 +6,7 @@
 
 load ../helpers/server
 load ../helpers/sentinel
+load ../publish/feed
 
 setup_file() {
 	family_start
@@ -361,6 +362,29 @@ replicas_have() {
 		assert_equal "$status" 75
 		assert_regex "$(cat "$T/err")" 'come back without what it had accepted: up to [0-9]* message'
 	fi
+}
+
+@test "sentinel: the master dies: --spool goes to disk at once, and each comes once to the next one" {
+	local old
+	export XDG_STATE_HOME=$T/state
+	feed -l --spool q
+	seq 3000 >&5
+	eventually 10 replicas_have 3000
+	old=$(master)
+	# One sentinel alone cannot name another.
+	kill -STOP "$(cat "$D/s2/pid")" "$(cat "$D/s3/pid")"
+	kill -KILL "$(cat "$D/n$(node_of "$old")/pid")"
+	seq 3001 6000 >&5
+	close_feed 0
+	assert_equal "$stderr" "mq-publish: spooled: 3000 messages"
+	run --separate-stderr timeout 5 "$BUILD/mq-publish" --spool q 6001
+	assert_equal "$status" 0
+	assert_equal "$stderr" "mq-publish: spooled: 1 message"
+	kill -CONT "$(cat "$D/s2/pid")" "$(cat "$D/s3/pid")"
+	eventually 30 master_is_not "$old"
+	run_mq 0 mq-publish --flush
+	assert_equal "$stderr" "mq-publish: flushed: 3001 messages"
+	assert_equal "$("$BUILD/mq-stats" --list ready -l q | md5sum)" "$(seq 6001 | md5sum)"
 }
 
 # Workers that are there when a master goes are in faults/faults.bats.
