@@ -83,7 +83,7 @@ main(int argc, char *argv[])
 		mq_die(MQ_EXIT_IO,
 		    "standard input: not open for reading; nothing was done");
 	(void)mq_option_server(&o->shared, &server);
-	/* What is on disk, or may go there, does not wait for another master. */
+	/* Messages that are on disk, or may go there, do not wait for another master. */
 	if (o->flush || o->spool_max > 0)
 		server.failover_s = 1;
 	if (o->flush) {

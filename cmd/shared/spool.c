@@ -560,8 +560,8 @@ spool_read(struct spool_reader *r, char unique[MQ_ID_LEN + 1])
 	unique[MQ_ID_LEN] = '\0';
 	r->left--;
 	return read_bytes(r, &r->header,
-		   mq_number(header, (size_t)(payload - 1 - header),
-		       INT64_MAX)) &&
+		   mq_number(
+		       header, (size_t)(payload - 1 - header), INT64_MAX)) &&
 	    read_bytes(r, &r->payload,
 		mq_number(payload, (size_t)(end - payload), INT64_MAX)) &&
 	    getc(r->file) == '\n';

@@ -81,7 +81,7 @@ int spool_end(struct spool_writer *, const char *as);
 
 struct spool_reader {
 	FILE *file;
-	char *ahead; /* its buffer */
+	char *ahead; /* the buffer of file */
 	char *line;
 	size_t size;
 	int left; /* messages of the batch */

@@ -137,8 +137,8 @@ mq_publisher_open(struct mq_publisher *p, bool has_options, bool make,
     int64_t *clock_us, bool *yes)
 {
 	/* Plain commands need a command that marks them. */
-	bool by_command = (has_options || p->lasting) &&
-	    p->layout->publish_mark != NULL;
+	bool by_command =
+	    (has_options || p->lasting) && p->layout->publish_mark != NULL;
 	struct opening o = {p, has_options, false, false};
 	int rv;
 
@@ -722,8 +722,8 @@ mq_publisher_read_marks(struct mq_publisher *p)
 
 	/* Marks of the former publisher go with this one. */
 	p->marked = true;
-	return mq_marks_read(&marks, p->sent, !can_be_killed(p), &p->loose,
-	    &p->last_marks);
+	return mq_marks_read(
+	    &marks, p->sent, !can_be_killed(p), &p->loose, &p->last_marks);
 }
 
 bool

@@ -7,7 +7,7 @@
 --
 --   to            the key with the messages
 --   marks, slot, before  as in lib/marks.lua
---   keep          the marks for so many milliseconds
+--   keep          milliseconds that the marks stay after this one
 --   count         number of messages
 --   queue         the queue's name; '': do not list it
 --   put, counts   the command that put the messages in, and one that reads their number
