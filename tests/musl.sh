@@ -91,9 +91,8 @@ if [ -n "$build_only" ]; then
 elif [ $# -gt 0 ]; then
 	set -- check TESTS="$*"
 else
-	set -- check TESTS="$(for folder in clean consume lease pause publish purge queue return set stats; do
-		echo "tests/$folder/*.bats"
-	done)"
+	set -- check TESTS="$(printf 'tests/%s/*.bats ' \
+		clean consume lease pause publish purge queue return set stats)"
 fi
 # muldefs: unit tests play functions of libraries, as they can with a shared one.
 exec make -j"$(nproc)" B=build-musl/mq TLS=no WERROR=1 CC=musl-gcc \
