@@ -118,7 +118,7 @@ setup() {
 	redis rpoplpush aside "rmq::connection::$c::queue::[q]::unacked" >/dev/null
 	touch "$T/go.1"
 	eventually 10 has_begun 2
-	assert_equal "$(held q)" "0 1 1 0"
+	eventually 10 held_is q "0 1 1 0"
 	run_mq 0 mq-clean
 	run_mq 0 mq-clean
 	eventually 10 held_is q "0 0 2 0"

@@ -489,13 +489,13 @@ since() {
 	redis sadd rmq::queues q >/dev/null
 	redis hset counters published 3 >/dev/null
 	redis hset settings max-length 9 >/dev/null
-	assert_equal "$(step mark "${q}ready counters marks rmq::queues settings" "3 4 5 r lpush llen")" 1
+	assert_equal "$(step mark "${q}ready counters marks rmq::queues settings" "3 4 600000 5 r lpush llen")" 1
 	[ "$(redis pttl marks)" -gt 590000 ]
 	redis del settings >/dev/null
-	assert_equal "$(step mark "${q}ready counters marks rmq::queues settings" "4 9 1 '' lpush llen")" 0
+	assert_equal "$(step mark "${q}ready counters marks rmq::queues settings" "4 9 600000 1 '' lpush llen")" 0
 	assert_equal "$(redis hget counters published) $(redis hmget marks 3 4 | xargs)" "9 4 9"
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "q r"
-	assert_regex "$(step mark "marks counters marks rmq::queues settings" "5 9 1 '' lpush llen")" ^WRONGTYPE
+	assert_regex "$(step mark "marks counters marks rmq::queues settings" "5 9 600000 1 '' lpush llen")" ^WRONGTYPE
 	assert_equal "$(redis hexists marks 5)" 0
 }
 
