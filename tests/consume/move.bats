@@ -48,6 +48,7 @@ relay() {
 	setsid sh -c "exec ${command/mq-consume/mq-consume --tag relay -q}" \
 		>>"$T/relay" 2>&1 3>&- &
 	relay=$!
+	eventually 10 kill -0 -- "-$relay"
 }
 
 relay_dies() {
