@@ -4,6 +4,8 @@
 #ifndef MQ_SYSCALL_H
 #define MQ_SYSCALL_H
 
+#include <sys/param.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <sched.h>
@@ -22,6 +24,19 @@ mq_close_from(int first, unsigned int flags)
 {
 	/* The number is the same on all machines. */
 	return (int)syscall(436, first, ~0U, flags);
+}
+
+/* Bytes of arguments and environment that execve(2) takes, as the kernel counts: sysconf(3) of
+ * musl knows the least only. */
+static inline size_t
+mq_arg_max(void)
+{
+	const rlim_t least = 131072, most = 6 * 1024 * 1024;
+	struct rlimit stack;
+
+	if (getrlimit(RLIMIT_STACK, &stack) == -1)
+		return least;
+	return MAX(least, MIN(stack.rlim_cur / 4, most));
 }
 
 /* Gives this process the scheduling of processors and disks that a login has.  The policy of

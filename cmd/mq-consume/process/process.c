@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 
+#include "base/syscall.h"
 #include "message/json.h"
 
 /* --- command ------------------------------------------------------------- */
@@ -104,8 +105,7 @@ static char **
 fill_arguments(char *const *argv, const char *token, const char *payload,
     size_t n, struct mq_buf *text)
 {
-	size_t max = ARGUMENT_MAX, count, start, i;
-	long most = sysconf(_SC_ARG_MAX);
+	size_t max = ARGUMENT_MAX, most = mq_arg_max(), count, start, i;
 	const char *from, *at;
 	char **filled, *p;
 
@@ -118,8 +118,7 @@ fill_arguments(char *const *argv, const char *token, const char *payload,
 			mq_buf_add(text, payload, n);
 		}
 		mq_buf_add(text, from, strlen(from) + 1);
-		if (text->len - start > max ||
-		    (most > 0 && text->len >= (size_t)most)) {
+		if (text->len - start > max || text->len >= most) {
 			mq_buf_free(text);
 			errno = E2BIG;
 			return NULL;
