@@ -233,6 +233,9 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 		end_bad(m, "Mq-Id: not an id (32 letters and digits)");
 	if (!mq_message_unique_good(&e))
 		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
+	if (m->opt->spool_max > 0 && !m->opt->how.replace &&
+	    mq_envelope_get(&e, MQ_HEADER_KEY) != NULL)
+		end_bad(m, "Mq-Key with --spool needs --replace");
 	if (!mq_message_batches_good(&e))
 		end_bad(m, "Mq-Batch, Mq-After: not the names of batches");
 	if (!mq_message_limits_good(&e))

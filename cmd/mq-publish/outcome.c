@@ -39,6 +39,8 @@ report(struct transport *t)
 	if (t->behind > 0)
 		mq_buf_printf(&more, ", and %lu behind those that were refused",
 		    t->behind);
+	if (t->spooled > 0)
+		mq_buf_printf(&more, ", %lu spooled", t->spooled);
 	if (unknown > 0)
 		mq_buf_printf(&more, ", and up to %lu more", unknown);
 	if (t->opt->durable && unsafe > 0)

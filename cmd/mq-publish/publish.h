@@ -97,7 +97,7 @@ struct transport {
 	/* With --spool and --flush only: */
 	struct spool *spool;
 	bool away; /* the server is: messages go to this host's disk */
-	unsigned long spooled;
+	unsigned long spooled; /* messages on disk */
 	/* With --durable only: */
 	struct mq_durable promise;
 	char where[48];		  /* in words: " on disk and 2 replicas" */

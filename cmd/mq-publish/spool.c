@@ -24,7 +24,8 @@ struct spool {
 	unsigned long
 	    number; /* the next batch has it, while the server is away */
 	bool open;  /* a file is begun */
-	const char *server; /* the name for people */
+	unsigned long written; /* messages in it */
+	const char *server;    /* the name for people */
 	/* With --flush: */
 	const char *name; /* the file has it */
 	long long before,
@@ -80,7 +81,7 @@ write_copy(struct transport *t, struct copy *c)
 {
 	if (spool_batch(&t->spool->writer, &c->how, c->count, &c->text) == -1)
 		return -1;
-	t->spooled += (unsigned long)c->count;
+	t->spool->written += (unsigned long)c->count;
 	c->number = 0;
 	return 0;
 }
@@ -127,10 +128,13 @@ int
 spool_sync(struct transport *t)
 {
 	struct spool *s = t->spool;
-	bool open = s->open;
+	int rv = s->open ? spool_end(&s->writer, NULL) : 0;
 
+	if (rv == 0)
+		t->spooled += s->written;
 	s->open = false;
-	return open ? spool_end(&s->writer, NULL) : 0;
+	s->written = 0;
+	return rv;
 }
 
 /* The copy of a batch; NULL: there is none. */

@@ -111,7 +111,6 @@ static void __attribute__((noreturn)) end_unwritten(struct transport *t)
 		    t->opt->spool_max >> 10);
 	else
 		mq_say("--spool: %s", strerror(why));
-	t->spooled = 0;
 	outcome_end(t, why == EDQUOT ? MQ_EXIT_AGAIN : MQ_EXIT_IO);
 }
 

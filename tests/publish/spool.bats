@@ -424,10 +424,17 @@ flushed: 2 messages"
 	tells 64 "mq-publish: --flush publishes what waits; remove the queue and --spool" \
 		mq-publish --flush q
 	tells 64 "mq-publish: --spool: 0: not a size (64K, 10M)" mq-publish --spool=0 q x
+	away
+	run_mq 65 mq-publish --spool --jsonl q < <(printf '%s\n' '{"payload":"a"}' '{"payload":"b","headers":{"Mq-Key":["k"]}}')
+	assert_equal "$(said)" "record 2: Mq-Key with --spool needs --replace
+0 messages accepted, 1 spooled"
+	back
+	run_mq 0 mq-publish -q --flush
+	assert_equal "$(ready)" a
 	redis acl setuser reads reset on '>pw' '~*' '+@read' >/dev/null
 	run_mq 77 mq-publish -u "$(url_as reads:pw)" --spool q x
 	assert_equal "$(redis acl deluser reads)" 1
-	assert_equal "$(find "$spool" -type f 2>/dev/null | wc -l)" 0
+	assert_equal "$(files)" ""
 }
 
 @test "spool: -k KEY --replace: the latest that waited is the one that runs" {
