@@ -42,7 +42,7 @@ extern const struct mq_view mq_name;
 /* The number of n digits at s, from an untrusted source; max if it is greater.  -1: there
  * is another byte than a digit, or none at all. */
 int64_t mq_number(const char *s, size_t n, int64_t max);
-#define MQ_DIGITS 20 /* at most, of a size_t */
+#define MQ_DIGITS ((size_t)20) /* at most, of a size_t */
 /* Writes n's digits without a NUL, and returns their end: snprintf(3) took most of the time of
  * publishing. */
 char *mq_digits(char *to, size_t n);

@@ -54,8 +54,8 @@ struct mq_publisher {
 	bool by_command;	/* plain commands publish options, too */
 	bool marks;		/* mark batches */
 	bool marked;		/* some batch was marked */
-	bool lasting;	/* marks are kept for 30 days */
-	bool limited;	/* the queue's settings have a max-length */
+	bool lasting;		/* marks are kept for 30 days */
+	bool limited;		/* the queue's settings have a max-length */
 	bool loose;	/* a former connection's command may still arrive */
 	bool overtaken; /* later batches may be done before those kept, and
 			 * have their marks: begin no new one */
