@@ -333,6 +333,29 @@ put(struct spool_writer *w, const char *p, size_t n)
 	return fwrite(p, 1, n, w->file) == n ? 0 : spool_discard(w);
 }
 
+/* Opens a new file, and locks it; sweep() of another program may have removed it before that. */
+static int
+open_locked(const char *path)
+{
+	struct stat st;
+	int fd = -1, rv;
+
+	do {
+		if (fd != -1)
+			close(fd);
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd == -1)
+			return -1;
+		rv = flock(fd, LOCK_EX);
+		if (rv == 0)
+			rv = fstat(fd, &st);
+	} while (rv == 0 && st.st_nlink == 0);
+	if (rv == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 int
 spool_begin(struct spool_writer *w, const struct spool_head *head, size_t max)
 {
@@ -350,8 +373,8 @@ spool_begin(struct spool_writer *w, const struct spool_head *head, size_t max)
 	w->room = max > used ? max - used : 0;
 	if (w->head.publisher[0] == '\0')
 		strlcpy(w->head.publisher, w->name, sizeof(w->head.publisher));
-	fd = open(w->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd == -1 || flock(fd, LOCK_EX) == -1)
+	fd = open_locked(w->path);
+	if (fd == -1)
 		return spool_discard(w);
 	w->file = fdopen(fd, "w");
 	write_head(&text, &w->head);

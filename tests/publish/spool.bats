@@ -291,6 +291,21 @@ long 3 too long"
 	assert_equal "$(files)" ""
 }
 
+@test "spool: many at once, while the server is away" {
+	local i all=()
+	away
+	for i in {1..8}; do
+		for _ in {1..25}; do
+			"$BUILD/mq-publish" -q --spool q x || echo "$?" >>"$T/failed"
+		done 3>&- &
+		all+=($!)
+	done
+	wait "${all[@]}"
+	back
+	[ ! -e "$T/failed" ]
+	flushes 0 "flushed: 200 messages"
+}
+
 @test "spool: killed at any call, of writing or of bringing, each message comes once" {
 	no_static "the calls are those of a library"
 	local n how lib=$T/kill.so ended key ttl marks=0
