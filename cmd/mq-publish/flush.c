@@ -94,7 +94,27 @@ struct flush {
 	struct mq_server *server;
 	unsigned long *flushed; /* messages; all children share it */
 	struct mq_names held;	/* queues of which messages must wait further */
+	int64_t since_ms; /* unix time: this program waits for others since */
 };
+
+/* Whether another program has found out, while this one waited for it, that the server is away: of
+ * many that begin while it is silent, each would else wait for all before. */
+static bool
+was_away(const struct flush *f, const char *name)
+{
+	struct spool_state state;
+	bool yes;
+
+	spool_read_state(name, &state);
+	/* A clock that was ahead has left a time in the future. */
+	yes = state.status == MQ_EXIT_UNAVAILABLE &&
+	    state.tried_ms >= f->since_ms &&
+	    state.tried_ms <= mq_clock_unix_us() / 1000;
+	if (yes && f->opt->flush)
+		mq_say("%s", state.why);
+	free(state.why);
+	return yes;
+}
 
 static void __attribute__((noreturn))
 flush_in_child(struct flush *f, const char *name, struct spool_reader *r)
@@ -118,13 +138,29 @@ flush_in_child(struct flush *f, const char *name, struct spool_reader *r)
 	exit(status);
 }
 
+/* A child publishes a file, as other queues get theirs whatever ends it: the exit status. */
+static int
+publish_file(struct flush *f, const char *name, struct spool_reader *r)
+{
+	int status = 0, rv;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		flush_in_child(f, name, r);
+	while (pid != -1 && (rv = waitpid(pid, &status, 0)) == -1 &&
+	    errno == EINTR)
+		;
+	return pid != -1 && rv != -1 && WIFEXITED(status) ?
+	    WEXITSTATUS(status) :
+	    MQ_EXIT_AGAIN;
+}
+
 /* Publishes a file, if it is for the server: the exit status. */
 static int
 flush_name(struct flush *f, const char *name)
 {
 	struct spool_reader r;
 	int status = MQ_EXIT_OK, rv = spool_open(&r, name);
-	pid_t pid;
 
 	if (rv == -1 && errno == EILSEQ) {
 		status = set_aside(name);
@@ -133,16 +169,8 @@ flush_name(struct flush *f, const char *name)
 		status = MQ_EXIT_IO;
 	} else if (rv == 0 && strcmp(r.head.server, f->server->name) == 0 &&
 	    !mq_names_have(&f->held, r.head.queue)) {
-		/* A child, as other queues get theirs whatever ends it. */
-		pid = fork();
-		if (pid == 0)
-			flush_in_child(f, name, &r);
-		while (pid != -1 && (rv = waitpid(pid, &status, 0)) == -1 &&
-		    errno == EINTR)
-			;
-		status = pid != -1 && rv != -1 && WIFEXITED(status) ?
-		    WEXITSTATUS(status) :
-		    MQ_EXIT_AGAIN;
+		status = was_away(f, name) ? MQ_EXIT_UNAVAILABLE :
+					     publish_file(f, name, &r);
 	}
 	if (status != MQ_EXIT_OK && status != GO_ON && rv != -1) {
 		mq_names_add(&f->held, r.head.queue, NULL);
@@ -155,7 +183,8 @@ flush_name(struct flush *f, const char *name)
 int
 flush_spool(struct options *o, struct mq_server *server)
 {
-	struct flush f = {.opt = o, .server = server};
+	struct flush f = {
+	    .opt = o, .server = server, .since_ms = mq_clock_unix_us() / 1000};
 	struct mq_names names;
 	int fd = spool_lock(), status = MQ_EXIT_OK, one = MQ_EXIT_OK;
 	bool whole = server->url.kind == MQ_URL_CLUSTER;

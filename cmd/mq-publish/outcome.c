@@ -97,7 +97,7 @@ outcome_end(struct transport *t, int status)
 {
 	drop_attachments(t);
 	if (t->opt->flush)
-		spool_note(t, t->redis.error);
+		spool_note(t, status, t->redis.error);
 	else
 		report(t);
 	exit(t->opt->http && t->count[MQ_PUBLISHED_FULL] > 0 ? HTTP_EXIT(429) :

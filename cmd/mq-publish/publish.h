@@ -187,7 +187,7 @@ void spool_judge(struct transport *, enum mq_published, long long number);
  * needed any more.  0, or -1 with errno. */
 int spool_keep_left(struct transport *);
 /* Notes why a file was not published, before the program ends. */
-void spool_note(struct transport *, const char *why);
+void spool_note(struct transport *, int status, const char *why);
 
 /* --- flush ---------------------------------------------------------------- */
 

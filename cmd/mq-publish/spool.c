@@ -352,7 +352,7 @@ spool_keep_left(struct transport *t)
 }
 
 void
-spool_note(struct transport *t, const char *why)
+spool_note(struct transport *t, int status, const char *why)
 {
 	struct spool *s = t->spool;
 
@@ -363,6 +363,8 @@ spool_note(struct transport *t, const char *why)
 	}
 	free(s->state.why);
 	s->state.why = mq_xstrdup(why);
+	s->state.status = status;
+	s->state.tried_ms = mq_clock_unix_us() / 1000;
 	(void)spool_write_state(s->name, &s->state);
 }
 

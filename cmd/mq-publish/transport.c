@@ -179,7 +179,6 @@ reconnect(struct transport *t, const char *why)
 		mq_say("%s; reconnecting", why);
 	if (t->lost_ms == 0)
 		t->lost_ms = mq_clock_steady_ms();
-	/* Messages on disk can wait further. */
 	return !t->opt->flush &&
 	    transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
 }
@@ -212,7 +211,8 @@ begin_again(struct transport *t)
 {
 	const struct mq_redis *r = &t->redis;
 
-	if (!mq_redis_lost(r) || r->cluster != NULL ||
+	/* Messages on disk can wait further. */
+	if (!mq_redis_lost(r) || r->cluster != NULL || t->opt->flush ||
 	    r->status != MQ_EXIT_UNAVAILABLE)
 		return false;
 	if (!r->only.link.heard)
@@ -229,14 +229,14 @@ open_queue(struct transport *t)
 	enum mq_call result;
 	bool yes;
 
-	do
+	do {
 		result = mq_publisher_open(&t->publisher, needs_options(o),
 		    !o->shared.existing, &t->clock_us, &yes);
-	while (result != MQ_CALL_DONE && begin_again(t));
+		if (mq_redis_lost(r) && spools(t))
+			return;
+	} while (result != MQ_CALL_DONE && begin_again(t));
 	if (result == MQ_CALL_DONE)
 		t->lost_ms = t->pause_ms = 0;
-	if (mq_redis_lost(r) && spools(t))
-		return;
 	/* After a first failure, no message needs a report. */
 	if (mq_redis_lost(r) && t->lost_ms == 0 && !o->durable && !o->flush &&
 	    o->attachments.n == 0)
@@ -266,7 +266,7 @@ transport_begin(struct transport *t, struct mq_server *server)
 	if (rv == -1 && spools(t))
 		return;
 	if (rv == -1 && o->flush)
-		spool_note(t, t->redis.error);
+		spool_note(t, t->redis.status, t->redis.error);
 	mq_option_must(&t->redis, rv);
 	mq_publisher_init(&t->publisher, &t->redis, o->shared.layout, o->queue,
 	    &o->attributes, note_verdict, t);

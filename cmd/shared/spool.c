@@ -201,6 +201,7 @@ spool_read_state(const char *name, struct spool_state *s)
 
 	*s = (struct spool_state){.begun_ms = number_of(v, "begun_ms"),
 	    .tried_ms = number_of(v, "tried_ms"),
+	    .status = (int)number_of(v, "status"),
 	    .why = why != NULL ? mq_xstrdup(why) : NULL};
 	json_decref(v);
 	free(line);
@@ -232,6 +233,7 @@ spool_write_state(const char *name, const struct spool_state *s)
 
 	mq_json_set(v, "begun_ms", json_integer(s->begun_ms));
 	mq_json_set(v, "tried_ms", json_integer(s->tried_ms));
+	mq_json_set(v, "status", json_integer(s->status));
 	mq_json_set(v, "why", mq_json_text(s->why));
 	mq_json_dump(v, &text);
 	mq_buf_addstr(&text, "\n");

@@ -36,7 +36,9 @@ struct spool_head {
 struct spool_state {
 	int64_t begun_ms; /* as in the head */
 	int64_t tried_ms; /* unix time on this host */
-	char *why; /* the attempt failed; NULL: it did not, or has not ended */
+	/* If the attempt failed: mq_exit, and the reason; else 0 and NULL. */
+	int status;
+	char *why;
 };
 
 /* Names of whole files, the oldest first; refused: those that were set aside, too.  0, or -1 with

@@ -306,6 +306,44 @@ long 3 too long"
 	flushes 0 "flushed: 200 messages"
 }
 
+# A server that says nothing; $T/asked has a line for each connection.
+silent() {
+	python3 -S - "$T" 3>&- <<-'.' &
+		import socket, sys
+		folder, kept = sys.argv[1], []
+		s = socket.socket(socket.AF_UNIX)
+		s.bind(folder + "/silent")
+		s.listen(64)
+		while True:
+		    kept.append(s.accept())
+		    with open(folder + "/asked", "a") as f:
+		        print(file=f)
+	.
+	network=$!
+	eventually 10 [ -S "$T/silent" ]
+	export MQ_URL=unix://$T/silent
+}
+
+@test "spool: a server that is silent: of many that begin, one waits for it" {
+	local all=()
+	silent
+	run_mq 0 mq-publish --spool q 1
+	assert_equal "$stderr" "mq-publish: spooled: 1 message"
+	assert_equal "$(wc -l <"$T/asked")" 1
+	for _ in {1..8}; do
+		"$BUILD/mq-publish" -q --spool q 2 3>&- &
+		all+=($!)
+	done
+	wait "${all[@]}"
+	assert_equal "$(wc -l <"$T/asked")" 2
+	run_mq 69 mq-publish --flush
+	assert_regex "$stderr" "silent: no answer for too long$"
+	run_mq 0 mq-stats --spool --json
+	assert_equal "$(jq -r '[.[].messages] | add' <<<"$output") $(jq -r '.[0].why' <<<"$output")" \
+		"9 unix://$T/silent: no answer for too long"
+	kill "$network"
+}
+
 @test "spool: killed at any call, of writing or of bringing, each message comes once" {
 	no_static "the calls are those of a library"
 	local n how lib=$T/kill.so ended key ttl marks=0
