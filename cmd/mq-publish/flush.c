@@ -16,7 +16,8 @@ must_stop(const struct transport *t)
 	    0;
 }
 
-/* Publishes batches of a file, until must_stop(): 0, or -1: the file is damaged. */
+/* Publishes those batches of a file that have no mark, until must_stop(): 0, or -1: the file is
+ * damaged. */
 static int
 publish_batches(struct transport *t, struct spool_reader *r)
 {
@@ -24,10 +25,9 @@ publish_batches(struct transport *t, struct spool_reader *r)
 	struct mq_publishing how;
 	char unique[MQ_ID_LEN + 1];
 	int64_t now_ms = mq_clock_unix_us() / 1000;
-	bool begun = true; /* the next batch may have been published before */
-	int n = 0;
+	int n;
 
-	while ((begun || !must_stop(t)) && (n = spool_next(r, &how)) > 0) {
+	while ((n = spool_next(r, &how)) > 0) {
 		if (how.when.kind == MQ_WHEN_AT && how.when.ms <= now_ms)
 			how.when.kind = MQ_WHEN_NOW;
 		if (how.has_options && !t->how.has_options)
@@ -38,18 +38,16 @@ publish_batches(struct transport *t, struct spool_reader *r)
 			    r->payload.data, r->payload.len);
 		if (r->left > 0)
 			return -1;
-		if (begun && mq_publisher_skip(p))
+		/* Behind a batch that was refused, others may have a mark. */
+		if (mq_publisher_skip(p))
 			continue;
-		/* Nothing further was published before. */
-		if (begun && must_stop(t)) {
-			mq_publisher_forget(p);
-			break;
-		}
-		begun = false;
-		batch_cut(t);
+		if (must_stop(t))
+			mq_publisher_pass(p);
+		else
+			batch_cut(t);
 	}
 	batch_flush(t);
-	return n == -1 ? -1 : 0;
+	return n;
 }
 
 /* The exit status of a child: messages were set aside, and others of the file may wait. */

@@ -179,8 +179,7 @@ void spool_prepare_flush(struct transport *, const char *name,
 /* Notes an attempt, before messages.  head_ms: begun_ms in the file.  0; 1: its marks may be gone, so
  * it is set aside; -1 with errno. */
 int spool_attempt(struct transport *, int64_t head_ms);
-/* Takes the verdict on the message of this number, from 1, of the publisher; 0: on the next one
- * without a verdict. */
+/* Takes the verdict on the message of this number, from 1, of the publisher. */
 void spool_judge(struct transport *, enum mq_published, long long number);
 /* Once all that was sent has been answered, keeps what is left of a file: what the server refuses in
  * a file of its own, and what it has yet to take in the place of the file.  Then the marks are not

@@ -33,7 +33,6 @@ struct spool {
 	struct spool_state state;
 	struct mq_buf
 	    verdicts; /* a byte for each message: enum mq_published and 1; 0: none */
-	size_t judged;		/* messages at the beginning that have one */
 	unsigned long *flushed; /* messages, of all files */
 };
 
@@ -221,7 +220,7 @@ spool_judge(struct transport *t, enum mq_published verdict, long long number)
 {
 	struct spool *s = t->spool;
 	struct mq_buf *all = &s->verdicts;
-	size_t at = number > 0 ? (size_t)(number - 1 - s->before) : s->judged;
+	size_t at = (size_t)(number - 1 - s->before);
 
 	if (verdict == MQ_PUBLISHED_REPLACED)
 		return; /* MQ_PUBLISHED follows */
@@ -229,8 +228,6 @@ spool_judge(struct transport *t, enum mq_published verdict, long long number)
 	while (all->len <= at)
 		mq_buf_add(all, "", 1);
 	all->data[at] = (char)(verdict + 1);
-	while (s->judged < all->len && all->data[s->judged] != 0)
-		s->judged++;
 }
 
 #define NO_VERDICT (-1)

@@ -67,14 +67,15 @@ note_id(struct transport *t, const char *id)
 
 /* Counts the verdict on a message; id: its own, or that of the message that it joined. */
 static void
-note_verdict(void *arg, enum mq_published verdict, const char *id)
+note_verdict(
+    void *arg, enum mq_published verdict, long long number, const char *id)
 {
 	struct transport *t = arg;
 
 	t->lost_ms = t->pause_ms = 0;
 	t->count[verdict]++;
 	if (t->opt->flush)
-		spool_judge(t, verdict, 0);
+		spool_judge(t, verdict, number);
 	t->behind += t->gap && verdict == MQ_PUBLISHED;
 	/* The original of a duplicate may not be safe yet. */
 	t->unsafe |= verdict == MQ_PUBLISHED ||

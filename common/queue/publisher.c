@@ -480,15 +480,17 @@ parse_verdicts(
 	/* Behind the letters are the ids of joined messages. */
 	size_t at = (size_t)b->count;
 	const char *id;
+	long long number;
 	int i;
 
 	for (i = 0; i < b->count; i++) {
+		number = b->how.mark.before + i + 1;
 		verdict = mq_layout_published(reply, i);
 		id = NULL;
 		if (verdict == MQ_PUBLISHED_NONSENSE)
 			return false;
 		if (verdict == MQ_PUBLISHED_REPLACED) {
-			p->take(p->arg, verdict, NULL);
+			p->take(p->arg, verdict, number, NULL);
 			verdict = MQ_PUBLISHED;
 		}
 		if (verdict == MQ_PUBLISHED_JOINED) {
@@ -503,7 +505,7 @@ parse_verdicts(
 		if (verdict == MQ_PUBLISHED || id != NULL ||
 		    verdict == MQ_PUBLISHED_DUPLICATE)
 			p->ours = verdict == MQ_PUBLISHED;
-		p->take(p->arg, verdict, id);
+		p->take(p->arg, verdict, number, id);
 	}
 	return true;
 }
@@ -743,11 +745,19 @@ mq_publisher_skip(struct mq_publisher *p)
 		reply.str = (char *)(uintptr_t)text;
 	}
 	(void)parse_verdicts(p, b, &reply);
+	mq_publisher_pass(p);
+	return true;
+}
+
+void
+mq_publisher_pass(struct mq_publisher *p)
+{
+	const struct mq_batch *b = &p->batches[p->kept];
+
 	p->sent += b->count;
 	p->bytes += mq_batch_bytes(b);
 	p->kept++;
 	remove_batch(p, p->kept - 1);
-	return true;
 }
 
 void

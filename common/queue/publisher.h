@@ -14,9 +14,10 @@ enum mq_call {
 	MQ_CALL_NONSENSE /* a reply of the wrong form */
 };
 
-/* Gets the verdict on a message.  id: the message's, or that of the message that it joined;
- * NULL: none was given, or the message is not there. */
-typedef void mq_verdict_fn(void *arg, enum mq_published, const char *id);
+/* Gets the verdict on a message.  number: among those of the publisher, from 1.  id: the message's, or
+ * that of the message that it joined; NULL: none was given, or the message is not there. */
+typedef void mq_verdict_fn(
+    void *arg, enum mq_published, long long number, const char *id);
 
 /* Messages that are published in one step. */
 struct mq_batch {
@@ -88,6 +89,8 @@ enum mq_call mq_publisher_read_marks(struct mq_publisher *);
 /* Whether that publisher has published the next batch: then the verdicts on its messages are
  * those of then, as far as they are known, and the batch is dropped. */
 bool mq_publisher_skip(struct mq_publisher *);
+/* Drops the next batch, which is not published. */
+void mq_publisher_pass(struct mq_publisher *);
 /* Drops all batches, as if none had ever been added. */
 void mq_publisher_forget(struct mq_publisher *);
 /* Removes the marks, if the connection is still open. */
