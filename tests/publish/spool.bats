@@ -382,6 +382,30 @@ silent() {
 	((marks > 2))
 }
 
+# A server whose memory is full for a moment refuses a batch, and takes those behind it.
+@test "spool: a flush that was killed, and a batch between others was refused" {
+	no_static "the calls are those of a library"
+	local n lib=$T/kill.so ready='rmq::queue::[q]::ready' marks
+	export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+	cc -shared -fPIC -o "$lib" "$BATS_TEST_DIRNAME/kill.c" -ldl
+	for ((n = 1; n < 99; n++)); do
+		redis flushall >/dev/null
+		away
+		seq 2500 | run_mq 0 mq-publish -ql --spool q
+		back
+		KILL_AT=$n KILL_HOW=before LD_PRELOAD="$lib" "$BUILD/mq-publish" -q --flush || true
+		marks=$(redis keys '*publisher*')
+		[ "$(redis llen "$ready")" != 2500 ] || [ -z "$marks" ] || break
+		run_mq 0 mq-publish -q --flush
+	done
+	# The second one of three.
+	assert_equal "$(redis eval 'for i = 500, 1499 do redis.call("LSET", KEYS[1], i, "gone") end
+		return redis.call("LREM", KEYS[1], 0, "gone")' 1 "$ready")" 1000
+	assert_equal "$(redis hdel "$marks" 17)" 1
+	run_mq 0 mq-publish -q --flush
+	assert_equal "$("$BUILD/mq-stats" --list ready -l q | sort -n | md5sum)" "$(seq 1 2500 | md5sum)"
+}
+
 @test "spool: killed while it spools: whole or not there" {
 	no_static "the calls are those of a library"
 	local n lib=$T/kill.so ended
