@@ -38,10 +38,11 @@ publish_batches(struct transport *t, struct spool_reader *r)
 			    r->payload.data, r->payload.len);
 		if (r->left > 0)
 			return -1;
-		/* Behind a batch that was refused, others may have a mark. */
+		/* Behind a batch that was refused, others may have a mark.  A later one must not take its
+		 * place among the marks before it is published. */
 		if (mq_publisher_skip(p))
-			continue;
-		if (must_stop(t))
+			batch_flush(t);
+		else if (must_stop(t))
 			mq_publisher_pass(p);
 		else
 			batch_cut(t);

@@ -161,9 +161,11 @@ void spool_prepare(struct transport *, const struct mq_server *);
 void spool_free(struct transport *);
 /* Notes a message of the next batch, in case it must go to disk. */
 void spool_copy(struct transport *, const char unique[MQ_ID_LEN + 1],
-    const struct mq_buf *header, const char *payload, size_t n);
-/* The server is away: messages without a verdict go to disk, and later ones follow.  1; 0: they
- * cannot; -1 with errno. */
+    const char *id, const struct mq_buf *header, const char *payload, size_t n);
+/* Notes that the server cannot take a batch of so many messages, with so many before it. */
+void spool_refuse(struct transport *, int count, long long before);
+/* The server is away: messages without a verdict go to disk, and later ones follow.  Once it has
+ * refused some, all must have been answered.  1; 0: they cannot; -1 with errno. */
 int spool_take_over(struct transport *);
 /* Whether the next batch has `count` messages, or `bytes`. */
 bool spool_is_full(const struct transport *, int count, size_t bytes);

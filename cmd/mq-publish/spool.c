@@ -15,7 +15,8 @@ struct copy {
 	long long before;     /* messages in batches before this one */
 	struct mq_publishing how;
 	int count;
-	struct mq_buf text;
+	bool refused;		 /* the server could not take it then */
+	struct mq_buf text, ids; /* ids as struct mq_batch has them */
 };
 
 struct spool {
@@ -43,15 +44,17 @@ copy_of(struct spool *s, unsigned long number)
 
 	if (c->number != number) {
 		mq_buf_clear(&c->text);
+		mq_buf_clear(&c->ids);
 		c->number = number;
 		c->count = 0;
+		c->refused = false;
 	}
 	return c;
 }
 
 void
 spool_copy(struct transport *t, const char unique[MQ_ID_LEN + 1],
-    const struct mq_buf *header, const char *payload, size_t n)
+    const char *id, const struct mq_buf *header, const char *payload, size_t n)
 {
 	struct spool *s = t->spool;
 	struct copy *c = copy_of(s, t->away ? s->number : t->publisher.begun);
@@ -63,6 +66,8 @@ spool_copy(struct transport *t, const char unique[MQ_ID_LEN + 1],
 		    mq_publisher_next(&t->publisher)->how.mark.before;
 	}
 	spool_add(&c->text, unique, header, payload, n);
+	if (t->opt->ids)
+		mq_buf_add(&c->ids, id, MQ_ID_LEN);
 }
 
 bool
@@ -75,11 +80,17 @@ spool_is_full(const struct transport *t, int count, size_t bytes)
 	    (c->count >= count || c->text.len > bytes);
 }
 
+/* Writes a batch; the ids of its messages are printed once they are on disk. */
 static int
 write_copy(struct transport *t, struct copy *c)
 {
+	size_t at;
+
 	if (spool_batch(&t->spool->writer, &c->how, c->count, &c->text) == -1)
 		return -1;
+	for (at = 0; at < c->ids.len; at += MQ_ID_LEN)
+		mq_buf_printf(
+		    &t->unsafe_ids, "%.*s\n", MQ_ID_LEN, c->ids.data + at);
 	t->spool->written += (unsigned long)c->count;
 	c->number = 0;
 	return 0;
@@ -138,27 +149,40 @@ spool_sync(struct transport *t)
 
 /* The copy of a batch; NULL: there is none. */
 static struct copy *
-find_copy(struct spool *s, const struct mq_batch *b)
+find_copy(struct spool *s, int count, long long before)
 {
 	int i;
 
 	for (i = 0; i < COPIES; i++)
-		if (s->copies[i].number != 0 &&
-		    s->copies[i].count == b->count &&
-		    s->copies[i].before == b->how.mark.before)
+		if (s->copies[i].number != 0 && s->copies[i].count == count &&
+		    s->copies[i].before == before)
 			return &s->copies[i];
 	return NULL;
 }
 
-/* The ids of messages that go to disk are written once they are there. */
-static void
-note_ids(struct transport *t, const struct mq_batch *b)
+void
+spool_refuse(struct transport *t, int count, long long before)
 {
-	size_t at;
+	struct copy *c = find_copy(t->spool, count, before);
 
-	for (at = 0; at < b->ids.len; at += MQ_ID_LEN)
-		mq_buf_printf(
-		    &t->unsafe_ids, "%.*s\n", MQ_ID_LEN, b->ids.data + at);
+	if (c != NULL)
+		c->refused = true;
+}
+
+/* Finds the batches that the server has refused: their number. */
+static unsigned
+find_refused(struct spool *s, unsigned long last, struct copy *found[COPIES])
+{
+	unsigned long number = last > COPIES ? last - COPIES : 0;
+	struct copy *c;
+	unsigned n = 0;
+
+	while (number++ < last) {
+		c = &s->copies[number % COPIES];
+		if (c->number == number && c->refused)
+			found[n++] = c;
+	}
+	return n;
 }
 
 int
@@ -166,25 +190,26 @@ spool_take_over(struct transport *t)
 {
 	struct mq_publisher *p = &t->publisher;
 	struct spool *s = t->spool;
-	struct copy *kept[MQ_MARKS + 1];
-	unsigned i, n = p->kept + (mq_publisher_next(p)->count > 0);
+	struct copy *left[COPIES + MQ_MARKS + 1];
+	unsigned refused = find_refused(s, p->begun, left), n = refused, i;
+	unsigned kept = p->kept + (mq_publisher_next(p)->count > 0);
 
-	if (!mq_publisher_can_resume(p))
+	if (p->under_way > 0 && !mq_publisher_can_resume(p))
 		return 0;
-	for (i = 0; i < n; i++) {
-		kept[i] = find_copy(s, &p->batches[i]);
+	for (i = 0; i < kept; i++, n++) {
+		left[n] = find_copy(
+		    s, p->batches[i].count, p->batches[i].how.mark.before);
 		/* A batch between them was dropped: numbers would not go on. */
-		if (kept[i] == NULL ||
-		    (i > 0 && kept[i]->number != kept[i - 1]->number + 1))
+		if (left[n] == NULL ||
+		    (i > 0 && left[n]->number != left[n - 1]->number + 1))
 			return 0;
 	}
-	if (n > 0 && begin_file(t, kept[0]) == -1)
+	/* Those that were refused have left their numbers, and their marks, to no other batch. */
+	if (n > 0 && begin_file(t, refused > 0 ? NULL : left[0]) == -1)
 		return -1;
-	for (i = 0; i < n; i++) {
-		note_ids(t, &p->batches[i]);
-		if (write_copy(t, kept[i]) == -1)
+	for (i = 0; i < n; i++)
+		if (write_copy(t, left[i]) == -1)
 			return -1;
-	}
 	mq_publisher_forget(p);
 	t->away = true;
 	s->number = p->begun + 1;
@@ -206,8 +231,10 @@ spool_free(struct transport *t)
 
 	if (t->spool == NULL)
 		return;
-	for (i = 0; i < COPIES; i++)
+	for (i = 0; i < COPIES; i++) {
 		mq_buf_free(&t->spool->copies[i].text);
+		mq_buf_free(&t->spool->copies[i].ids);
+	}
 	mq_buf_free(&t->spool->verdicts);
 	free(t->spool->state.why);
 	free(t->spool);

@@ -57,7 +57,7 @@ make_safe(struct transport *t)
 static void
 note_id(struct transport *t, const char *id)
 {
-	if (t->opt->ids && !t->opt->durable && !t->away)
+	if (t->opt->ids && !t->opt->durable)
 		printf("%.*s\n", MQ_ID_LEN, id);
 	else if (t->opt->ids)
 		mq_buf_printf(&t->unsafe_ids, "%.*s\n", MQ_ID_LEN, id);
@@ -233,7 +233,7 @@ open_queue(struct transport *t)
 	do {
 		result = mq_publisher_open(&t->publisher, needs_options(o),
 		    !o->shared.existing, &t->clock_us, &yes);
-		if (mq_redis_lost(r) && spools(t))
+		if (result != MQ_CALL_DONE && spools(t))
 			return;
 	} while (result != MQ_CALL_DONE && begin_again(t));
 	if (result == MQ_CALL_DONE)
@@ -411,12 +411,41 @@ end_if_full(struct transport *t)
 	end_when_answered(t, MQ_EXIT_AGAIN);
 }
 
+static enum mq_call
+answer(struct transport *t)
+{
+	struct mq_publisher *p = &t->publisher;
+	int count = p->batches[0].count;
+	long long before = p->batches[0].how.mark.before;
+	enum mq_call result = mq_publisher_answer(p);
+
+	if (result == MQ_CALL_REFUSED && t->opt->spool_max > 0)
+		spool_refuse(t, count, before);
+	return result;
+}
+
+/* Whether batches that the server cannot take now go to disk; no others may be under way then. */
+static bool
+spools_refused(struct transport *t)
+{
+	enum mq_call result = MQ_CALL_REFUSED;
+
+	if (t->opt->spool_max == 0)
+		return false;
+	while (t->publisher.under_way > 0 && result != MQ_CALL_LOST &&
+	    t->redis.status == MQ_EXIT_AGAIN)
+		result = answer(t);
+	return result != MQ_CALL_LOST && spools(t);
+}
+
 /* Waits for the verdicts on the oldest batch. */
 static void
 collect(struct transport *t)
 {
-	enum mq_call result = mq_publisher_answer(&t->publisher);
+	enum mq_call result = answer(t);
 
+	if (result == MQ_CALL_REFUSED && spools_refused(t))
+		return;
 	if (result == MQ_CALL_REFUSED)
 		end_refused(t);
 	if (result == MQ_CALL_LOST)
@@ -512,9 +541,7 @@ static void
 add_away(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
     const struct mq_buf *header, const char *payload, size_t n)
 {
-	spool_copy(t, unique, header, payload, n);
-	if (t->opt->ids)
-		note_id(t, id);
+	spool_copy(t, unique, id, header, payload, n);
 	if (spool_is_full(t, BATCH_COUNT, AWAY_BYTES))
 		batch_cut(t);
 }
@@ -537,7 +564,7 @@ batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 	mq_publisher_add(p, &t->how, unique,
 	    t->opt->ids || t->opt->wait ? id : NULL, header, payload, n);
 	if (t->opt->spool_max > 0)
-		spool_copy(t, unique, header, payload, n);
+		spool_copy(t, unique, id, header, payload, n);
 	if (next->count == BATCH_COUNT || mq_batch_bytes(next) > BATCH_BYTES)
 		send_or_settle(t);
 }

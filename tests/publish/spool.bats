@@ -291,6 +291,29 @@ long 3 too long"
 	assert_equal "$(files)" ""
 }
 
+@test "spool: the server cannot take messages now: they go to disk, and come later" {
+	local what
+	for what in "maxmemory 1" "min-replicas-to-write 1"; do
+		redis flushall >/dev/null
+		feed -il --spool q
+		seq 3000 >&5
+		eventually 10 eval '[ "$(redis llen "rmq::queue::[q]::ready")" = 3000 ]'
+		# shellcheck disable=SC2086 # two words
+		redis config set $what >/dev/null
+		seq 3001 9000 >&5
+		close_feed 0
+		assert_equal "$stderr" "mq-publish: spooled: 6000 messages"
+		run_mq 0 mq-publish --spool r x
+		assert_equal "$stderr" "mq-publish: spooled: 1 message"
+		run_mq 75 mq-publish --flush
+		redis config set "${what% *}" 0 >/dev/null
+		flushes 0 "flushed: 6001 messages"
+		assert_equal "$(ready | md5sum)" "$(seq 9000 | xargs | md5sum)"
+		run_mq 0 mq-stats --list ready --jsonl q
+		assert_equal "$(jq -r .id <<<"$output" | md5sum)" "$(md5sum <"$T/out")"
+	done
+}
+
 @test "spool: many at once, while the server is away" {
 	local i all=()
 	away
