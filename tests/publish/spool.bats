@@ -429,6 +429,58 @@ silent() {
 	assert_equal "$("$BUILD/mq-stats" --list ready -l q | sort -n | md5sum)" "$(seq 1 2500 | md5sum)"
 }
 
+# The memory is full, and connections are cut, for moments.
+troubles() {
+	rm -f "$T/troubles"
+	python3 -S - "$D/redis.sock" "$T/troubles" 3>&- <<-'.' &
+		import random, socket, sys, time
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		server = s.makefile("rwb", buffering=0)
+		def tell(command):
+		    server.write(command + b"\r\n")
+		    server.readline()
+		open(sys.argv[2], "w")
+		while True:
+		    if random.random() < 0.7:
+		        tell(b"config set maxmemory 1")
+		        time.sleep(random.random() * 0.004)
+		        tell(b"config set maxmemory 0")
+		    else:
+		        tell(b"client kill type normal skipme yes")
+		    time.sleep(random.random() * 0.01)
+	.
+	troubles=$!
+	eventually 10 [ -e "$T/troubles" ]
+}
+
+@test "spool: a server with troubles, and flushes that are killed: each message comes once" {
+	local way flush n
+	for way in "" "-p 3" "-L rsmq"; do
+		redis flushall >/dev/null
+		troubles
+		# shellcheck disable=SC2086 # several options
+		seq 60000 | run_mq 0 mq-publish $way -ql --spool q
+		for ((n = 0; n < 100; n++)); do
+			"$BUILD/mq-publish" -q --flush 2>/dev/null 3>&- &
+			flush=$!
+			if ((n % 2 == 0)); then
+				read -rt "0.0$((RANDOM % 30 + 10))" <> <(:) || true
+				pkill -KILL -P "$flush" || true
+				kill -KILL "$flush" 2>/dev/null || true
+			fi
+			! wait "$flush" || break
+		done
+		kill "$troubles"
+		wait "$troubles" || true
+		redis config set maxmemory 0 >/dev/null
+		run_mq 0 mq-publish -q --flush
+		# shellcheck disable=SC2046 # several options
+		assert_equal "$way $("$BUILD/mq-stats" $([ "$way" != "-L rsmq" ] || echo "$way") --list ready -l q | sort -n | md5sum)" \
+			"$way $(seq 60000 | md5sum)"
+	done
+}
+
 @test "spool: killed while it spools: whole or not there" {
 	no_static "the calls are those of a library"
 	local n lib=$T/kill.so ended
