@@ -162,10 +162,12 @@ void spool_free(struct transport *);
 /* Notes a message of the next batch, in case it must go to disk. */
 void spool_copy(struct transport *, const char unique[MQ_ID_LEN + 1],
     const char *id, const struct mq_buf *header, const char *payload, size_t n);
-/* Notes that the server cannot take a batch of so many messages, with so many before it. */
-void spool_refuse(struct transport *, int count, long long before);
-/* The server is away: messages without a verdict go to disk, and later ones follow.  Once it has
- * refused some, all must have been answered.  1; 0: they cannot; -1 with errno. */
+/* Notes that the message of this number, from 1, has its verdict; dropped: without a mark. */
+void spool_done(struct transport *, long long number, bool dropped);
+/* Notes that the server cannot take the batch with the message of this number. */
+void spool_refuse(struct transport *, long long number);
+/* The server is away: messages without a verdict go to disk, and later ones follow.  1; 0: they
+ * cannot; -1 with errno. */
 int spool_take_over(struct transport *);
 /* Whether the next batch has `count` messages, or `bytes`. */
 bool spool_is_full(const struct transport *, int count, size_t bytes);

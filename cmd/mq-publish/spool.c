@@ -15,13 +15,16 @@ struct copy {
 	long long before;     /* messages in batches before this one */
 	struct mq_publishing how;
 	int count;
-	bool refused;		 /* the server could not take it then */
+	bool done;		 /* the verdicts are there */
 	struct mq_buf text, ids; /* ids as struct mq_batch has them */
 };
 
 struct spool {
 	struct spool_writer writer;
 	struct copy copies[COPIES];
+	struct copy *answered; /* the last one that is done */
+	unsigned long
+	    refused; /* the first batch that the server could not take; 0: none */
 	unsigned long
 	    number; /* the next batch has it, while the server is away */
 	bool open;  /* a file is begun */
@@ -47,7 +50,7 @@ copy_of(struct spool *s, unsigned long number)
 		mq_buf_clear(&c->ids);
 		c->number = number;
 		c->count = 0;
-		c->refused = false;
+		c->done = false;
 	}
 	return c;
 }
@@ -80,7 +83,8 @@ spool_is_full(const struct transport *t, int count, size_t bytes)
 	    (c->count >= count || c->text.len > bytes);
 }
 
-/* Writes a batch; the ids of its messages are printed once they are on disk. */
+/* Writes a batch.  Unless it is done, which only its mark says to who publishes the file, its messages
+ * are spooled, and their ids are printed once they are on disk. */
 static int
 write_copy(struct transport *t, struct copy *c)
 {
@@ -88,10 +92,10 @@ write_copy(struct transport *t, struct copy *c)
 
 	if (spool_batch(&t->spool->writer, &c->how, c->count, &c->text) == -1)
 		return -1;
-	for (at = 0; at < c->ids.len; at += MQ_ID_LEN)
+	for (at = 0; at < c->ids.len && !c->done; at += MQ_ID_LEN)
 		mq_buf_printf(
 		    &t->unsafe_ids, "%.*s\n", MQ_ID_LEN, c->ids.data + at);
-	t->spool->written += (unsigned long)c->count;
+	t->spool->written += c->done ? 0 : (unsigned long)c->count;
 	c->number = 0;
 	return 0;
 }
@@ -147,42 +151,46 @@ spool_sync(struct transport *t)
 	return rv;
 }
 
-/* The copy of a batch; NULL: there is none. */
+static bool
+has_message(const struct copy *c, long long number)
+{
+	return c->number != 0 && c->before < number &&
+	    number <= c->before + c->count;
+}
+
+/* The copy with the message of this number, from 1; NULL: there is none. */
 static struct copy *
-find_copy(struct spool *s, int count, long long before)
+find_copy(struct spool *s, long long number)
 {
 	int i;
 
 	for (i = 0; i < COPIES; i++)
-		if (s->copies[i].number != 0 && s->copies[i].count == count &&
-		    s->copies[i].before == before)
+		if (has_message(&s->copies[i], number))
 			return &s->copies[i];
 	return NULL;
 }
 
 void
-spool_refuse(struct transport *t, int count, long long before)
+spool_done(struct transport *t, long long number, bool dropped)
 {
-	struct copy *c = find_copy(t->spool, count, before);
+	struct spool *s = t->spool;
 
-	if (c != NULL)
-		c->refused = true;
+	if (s->answered == NULL || !has_message(s->answered, number))
+		s->answered = find_copy(s, number);
+	if (s->answered == NULL)
+		return;
+	s->answered->done = true;
+	if (dropped)
+		s->answered->number = 0;
 }
 
-/* Finds the batches that the server has refused: their number. */
-static unsigned
-find_refused(struct spool *s, unsigned long last, struct copy *found[COPIES])
+void
+spool_refuse(struct transport *t, long long number)
 {
-	unsigned long number = last > COPIES ? last - COPIES : 0;
-	struct copy *c;
-	unsigned n = 0;
+	struct copy *c = find_copy(t->spool, number);
 
-	while (number++ < last) {
-		c = &s->copies[number % COPIES];
-		if (c->number == number && c->refused)
-			found[n++] = c;
-	}
-	return n;
+	if (c != NULL && t->spool->refused == 0)
+		t->spool->refused = c->number;
 }
 
 int
@@ -190,25 +198,24 @@ spool_take_over(struct transport *t)
 {
 	struct mq_publisher *p = &t->publisher;
 	struct spool *s = t->spool;
-	struct copy *left[COPIES + MQ_MARKS + 1];
-	unsigned refused = find_refused(s, p->begun, left), n = refused, i;
-	unsigned kept = p->kept + (mq_publisher_next(p)->count > 0);
+	bool any = p->kept > 0 || mq_publisher_next(p)->count > 0;
+	const struct copy *c =
+	    any ? find_copy(s, p->batches[0].how.mark.before + 1) : NULL;
+	unsigned long first = s->refused, i;
 
-	if (p->under_way > 0 && !mq_publisher_can_resume(p))
+	if (!mq_publisher_can_resume(p) || (any && c == NULL))
 		return 0;
-	for (i = 0; i < kept; i++, n++) {
-		left[n] = find_copy(
-		    s, p->batches[i].count, p->batches[i].how.mark.before);
-		/* A batch between them was dropped: numbers would not go on. */
-		if (left[n] == NULL ||
-		    (i > 0 && left[n]->number != left[n - 1]->number + 1))
+	if (first == 0)
+		first = any ? c->number : p->begun + 1;
+	/* Without one that was dropped, numbers would not go on. */
+	for (i = first; i <= p->begun; i++)
+		if (s->copies[i % COPIES].number != i)
 			return 0;
-	}
-	/* Those that were refused have left their numbers, and their marks, to no other batch. */
-	if (n > 0 && begin_file(t, refused > 0 ? NULL : left[0]) == -1)
+	if (first <= p->begun &&
+	    begin_file(t, &s->copies[first % COPIES]) == -1)
 		return -1;
-	for (i = 0; i < n; i++)
-		if (write_copy(t, left[i]) == -1)
+	for (i = first; i <= p->begun; i++)
+		if (write_copy(t, &s->copies[i % COPIES]) == -1)
 			return -1;
 	mq_publisher_forget(p);
 	t->away = true;

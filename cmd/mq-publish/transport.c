@@ -76,6 +76,8 @@ note_verdict(
 	t->count[verdict]++;
 	if (t->opt->flush)
 		spool_judge(t, verdict, number);
+	if (t->opt->spool_max > 0)
+		spool_done(t, number, false);
 	t->behind += t->gap && verdict == MQ_PUBLISHED;
 	/* The original of a duplicate may not be safe yet. */
 	t->unsafe |= verdict == MQ_PUBLISHED ||
@@ -337,6 +339,8 @@ drop_too_long(struct transport *t, const char *why, bool said)
 	t->count[MQ_PUBLISHED_TOO_LONG]++;
 	if (t->opt->flush)
 		spool_judge(t, MQ_PUBLISHED_TOO_LONG, number);
+	if (t->opt->spool_max > 0)
+		spool_done(t, number, true);
 	t->lost_ms = t->pause_ms = 0;
 }
 
@@ -411,40 +415,26 @@ end_if_full(struct transport *t)
 	end_when_answered(t, MQ_EXIT_AGAIN);
 }
 
-static enum mq_call
-answer(struct transport *t)
-{
-	struct mq_publisher *p = &t->publisher;
-	int count = p->batches[0].count;
-	long long before = p->batches[0].how.mark.before;
-	enum mq_call result = mq_publisher_answer(p);
-
-	if (result == MQ_CALL_REFUSED && t->opt->spool_max > 0)
-		spool_refuse(t, count, before);
-	return result;
-}
-
-/* Whether batches that the server cannot take now go to disk; no others may be under way then. */
+/* Whether a batch that the server cannot take now goes to disk, with all behind it.  Their marks say
+ * which of those it has taken. */
 static bool
-spools_refused(struct transport *t)
+spools_refused(struct transport *t, long long number)
 {
-	enum mq_call result = MQ_CALL_REFUSED;
-
-	if (t->opt->spool_max == 0)
+	if (t->opt->spool_max == 0 || t->redis.status != MQ_EXIT_AGAIN)
 		return false;
-	while (t->publisher.under_way > 0 && result != MQ_CALL_LOST &&
-	    t->redis.status == MQ_EXIT_AGAIN)
-		result = answer(t);
-	return result != MQ_CALL_LOST && spools(t);
+	spool_refuse(t, number);
+	mq_redis_close(&t->redis);
+	return spools(t);
 }
 
 /* Waits for the verdicts on the oldest batch. */
 static void
 collect(struct transport *t)
 {
-	enum mq_call result = answer(t);
+	long long number = t->publisher.batches[0].how.mark.before + 1;
+	enum mq_call result = mq_publisher_answer(&t->publisher);
 
-	if (result == MQ_CALL_REFUSED && spools_refused(t))
+	if (result == MQ_CALL_REFUSED && spools_refused(t, number))
 		return;
 	if (result == MQ_CALL_REFUSED)
 		end_refused(t);

@@ -17,8 +17,7 @@ static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 /* --- copies ------------------------------------------------------------------- */
 
 static void
-note_verdict(
-    void *arg, enum mq_published how, long long number, const char *id)
+note_verdict(void *arg, enum mq_published how, long long number, const char *id)
 {
 	(void)number;
 	(void)id;

@@ -771,6 +771,7 @@ mq_publisher_forget(struct mq_publisher *p)
 	}
 	while (p->kept > 0)
 		remove_batch(p, p->kept - 1);
+	p->marked = false;
 }
 
 #define LIMIT_MIN ((size_t)1024 * 1024) /* least bytes that servers refuse */

@@ -91,7 +91,7 @@ enum mq_call mq_publisher_read_marks(struct mq_publisher *);
 bool mq_publisher_skip(struct mq_publisher *);
 /* Drops the next batch, which is not published. */
 void mq_publisher_pass(struct mq_publisher *);
-/* Drops all batches, as if none had ever been added. */
+/* Drops all batches, as if none had ever been added, and leaves the marks for a later publisher. */
 void mq_publisher_forget(struct mq_publisher *);
 /* Removes the marks, if the connection is still open. */
 void mq_publisher_free(struct mq_publisher *);
