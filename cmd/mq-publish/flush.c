@@ -77,14 +77,19 @@ flush_file(struct transport *t, const char *name, struct spool_reader *r)
 		mq_say("%s", t->redis.error);
 		outcome_end(t, t->redis.status);
 	}
-	if (publish_batches(t, r) == -1)
+	if (publish_batches(t, r) == -1) {
+		/* The marks stay, in case that it is tried again. */
+		batch_flush(t);
+		mq_publisher_forget(&t->publisher);
 		return set_aside(name);
-	if (t->count[MQ_PUBLISHED_FULL] > 0) {
-		mq_say("%s: the queue is full", h->queue);
-		outcome_end(t, MQ_EXIT_AGAIN);
 	}
 	if (spool_keep_left(t) == -1)
 		mq_die(MQ_EXIT_IO, "--flush: %s: %s", name, strerror(errno));
+	if (t->count[MQ_PUBLISHED_FULL] > 0) {
+		mq_say("%s: the queue is full", h->queue);
+		spool_note(t, MQ_EXIT_AGAIN, "the queue is full");
+		return MQ_EXIT_AGAIN;
+	}
 	return must_stop(t) ? GO_ON : MQ_EXIT_OK;
 }
 

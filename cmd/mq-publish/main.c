@@ -23,6 +23,11 @@ publish(struct transport *t)
 	publish_messages(t);
 	batch_settle(t);
 	batch = mq_envelope_get(&o->headers, MQ_HEADER_BATCH);
+	if (batch != NULL && t->away && t->spooled == 0)
+		mq_die(MQ_EXIT_UNAVAILABLE,
+		    "--batch %s: not begun: there is no message, and the server "
+		    "is away",
+		    batch);
 	if (batch != NULL && t->count[MQ_PUBLISHED] == 0 && !t->away)
 		mq_option_must(&t->redis,
 		    mq_queue_begin_batch(

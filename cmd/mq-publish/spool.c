@@ -6,6 +6,8 @@
 
 #include "publish.h"
 
+#define KEEP_BYTES 262144 /* most memory that an unused copy keeps */
+
 /* Batches of which a copy is kept: those under way, the next one, and some more. */
 #define COPIES 32
 
@@ -40,6 +42,29 @@ struct spool {
 	unsigned long *flushed; /* messages, of all files */
 };
 
+static void
+drop_copy(struct copy *c)
+{
+	c->number = 0;
+	if (c->text.cap > KEEP_BYTES)
+		mq_buf_free(&c->text);
+}
+
+/* Drops the copies that are done, and not behind one that is not. */
+static void
+drop_done(struct spool *s, const struct mq_publisher *p)
+{
+	long long before = p->batches[0].how.mark.before;
+	struct copy *c;
+	int i;
+
+	for (i = 0; i < COPIES; i++) {
+		c = &s->copies[i];
+		if (c->done && c->before < before)
+			drop_copy(c);
+	}
+}
+
 static struct copy *
 copy_of(struct spool *s, unsigned long number)
 {
@@ -63,6 +88,8 @@ spool_copy(struct transport *t, const char unique[MQ_ID_LEN + 1],
 	struct copy *c = copy_of(s, t->away ? s->number : t->publisher.begun);
 
 	if (c->count++ == 0) {
+		if (!t->away)
+			drop_done(s, &t->publisher);
 		c->how = t->how;
 		c->before = t->away ?
 		    0 :
@@ -96,7 +123,7 @@ write_copy(struct transport *t, struct copy *c)
 		mq_buf_printf(
 		    &t->unsafe_ids, "%.*s\n", MQ_ID_LEN, c->ids.data + at);
 	t->spool->written += c->done ? 0 : (unsigned long)c->count;
-	c->number = 0;
+	drop_copy(c);
 	return 0;
 }
 
@@ -317,10 +344,15 @@ copy_left(const struct spool *s, bool refused, const char *aside)
 	struct spool_head head;
 	struct mq_publishing how;
 	struct mq_buf text = {0};
-	char *name = NULL;
+	const struct spool_state state = {
+	    .tried_ms = s->state.tried_ms, .why = (char *)(uintptr_t)aside};
+	char *name;
 	size_t i = 0;
 	int n = 0, rv = spool_open(&r, s->name);
 
+	/* A program that is killed here leaves no second copy: the next one takes the same name. */
+	name = aside != NULL ? mq_xasprintf("%s.refused", r.head.publisher) :
+			       mq_xstrdup(s->name);
 	head = r.head;
 	head.publisher[0] = '\0';
 	head.begun = 0;
@@ -337,11 +369,9 @@ copy_left(const struct spool *s, bool refused, const char *aside)
 		errno = EILSEQ;
 		rv = spool_discard(&w);
 	}
-	if (rv == 0 && aside != NULL)
-		name = mq_xstrdup(w.name);
-	rv = rv == 0 ? spool_end(&w, aside == NULL ? s->name : NULL) : rv;
-	if (rv == 0 && aside != NULL)
-		rv = spool_set_aside(name, aside);
+	rv = rv == 0 ? spool_end(&w, name) : rv;
+	if (rv == 0)
+		rv = spool_write_state(name, &state);
 	free(name);
 	mq_buf_free(&text);
 	spool_close(&r);
@@ -387,11 +417,6 @@ spool_note(struct transport *t, int status, const char *why)
 {
 	struct spool *s = t->spool;
 
-	if (t->count[MQ_PUBLISHED_FULL] > 0 && t->publisher.under_way == 0) {
-		why = "the queue is full";
-		if (spool_keep_left(t) == -1)
-			mq_say("--flush: %s: %s", s->name, strerror(errno));
-	}
 	free(s->state.why);
 	s->state.why = mq_xstrdup(why);
 	s->state.status = status;
@@ -421,6 +446,7 @@ spool_attempt(struct transport *t, int64_t head_ms)
 	}
 	if (!begun)
 		s->state.begun_ms = now_ms;
+	s->state.status = 0;
 	return spool_write_state(s->name, &s->state);
 }
 

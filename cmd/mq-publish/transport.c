@@ -182,7 +182,8 @@ reconnect(struct transport *t, const char *why)
 		mq_say("%s; reconnecting", why);
 	if (t->lost_ms == 0)
 		t->lost_ms = mq_clock_steady_ms();
-	return !t->opt->flush &&
+	/* A flush ends, unless the server is there: a message was too long for it. */
+	return (!t->opt->flush || why == NULL) &&
 	    transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
 }
 
@@ -409,7 +410,8 @@ send_all(struct transport *t)
 static void
 end_if_full(struct transport *t)
 {
-	if (t->count[MQ_PUBLISHED_FULL] == 0)
+	/* A flush first finds out which batches behind have a mark. */
+	if (t->count[MQ_PUBLISHED_FULL] == 0 || t->opt->flush)
 		return;
 	mq_say("%s: the queue is full", t->opt->queue);
 	end_when_answered(t, MQ_EXIT_AGAIN);
@@ -420,7 +422,8 @@ end_if_full(struct transport *t)
 static bool
 spools_refused(struct transport *t, long long number)
 {
-	if (t->opt->spool_max == 0 || t->redis.status != MQ_EXIT_AGAIN)
+	if (t->opt->spool_max == 0 || t->redis.status != MQ_EXIT_AGAIN ||
+	    !mq_publisher_can_resume(&t->publisher))
 		return false;
 	spool_refuse(t, number);
 	mq_redis_close(&t->redis);
@@ -531,6 +534,9 @@ static void
 add_away(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
     const struct mq_buf *header, const char *payload, size_t n)
 {
+	/* A message that the server calls too long must be alone. */
+	if (n > AWAY_BYTES || spool_is_full(t, BATCH_COUNT, AWAY_BYTES - n))
+		batch_cut(t);
 	spool_copy(t, unique, id, header, payload, n);
 	if (spool_is_full(t, BATCH_COUNT, AWAY_BYTES))
 		batch_cut(t);

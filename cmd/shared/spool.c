@@ -252,26 +252,6 @@ spool_write_state(const char *name, const struct spool_state *s)
 	return rv;
 }
 
-int
-spool_set_aside(const char *name, const char *why)
-{
-	char *from = path_of(name, ""), *to = path_of(name, ".refused");
-	char *aside = mq_xasprintf("%s.refused", name);
-	const struct spool_state state = {.tried_ms = mq_clock_unix_us() / 1000,
-	    .why = (char *)(uintptr_t)why};
-	int rv = from != NULL && to != NULL ? rename(from, to) : -1;
-
-	if (rv == 0)
-		rv = spool_write_state(aside, &state);
-	(void)unlink_file(name, ".state");
-	free(from);
-	free(to);
-	free(aside);
-	return rv;
-}
-
-/* --- writing ------------------------------------------------------------------------ */
-
 /* A name behind all others, whatever the clock says. */
 static char *
 new_name(const struct mq_names *names)
@@ -285,6 +265,35 @@ new_name(const struct mq_names *names)
 	mq_id_make(&ids, MAX(us, last + 1), id);
 	return mq_xstrdup(id);
 }
+
+int
+spool_set_aside(const char *name, const char *why)
+{
+	const struct spool_state state = {.tried_ms = mq_clock_unix_us() / 1000,
+	    .why = (char *)(uintptr_t)why};
+	struct mq_names names = {0};
+	char *from = path_of(name, ""), *to = path_of(name, ".refused");
+	char *other = access(to, F_OK) == 0 ? new_name(&names) : NULL, *aside;
+	int rv;
+
+	/* Messages of the file may have been set aside before. */
+	if (other != NULL) {
+		free(to);
+		to = path_of(other, ".refused");
+	}
+	aside = mq_xasprintf("%s.refused", other != NULL ? other : name);
+	rv = from != NULL && to != NULL ? rename(from, to) : -1;
+	if (rv == 0)
+		rv = spool_write_state(aside, &state);
+	(void)unlink_file(name, ".state");
+	free(other);
+	free(from);
+	free(to);
+	free(aside);
+	return rv;
+}
+
+/* --- writing ------------------------------------------------------------------------ */
 
 /* The number of messages is written last, in the place of 20 blanks. */
 static void

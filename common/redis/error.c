@@ -18,7 +18,9 @@ status_in_script(const char *error)
 {
 	if (strstr(error, "WRONGTYPE") != NULL)
 		return MQ_EXIT_WRONGTYPE;
-	if (strstr(error, "OOM command not allowed") != NULL)
+	if (strstr(error, "OOM command not allowed") != NULL ||
+	    strstr(error, "-READONLY ") != NULL ||
+	    strstr(error, "-MISCONF ") != NULL)
 		return MQ_EXIT_AGAIN;
 	if (strstr(error, "ACL failure in script") != NULL ||
 	    strstr(error, "can't run this command") != NULL ||

@@ -425,6 +425,11 @@ silent() {
 	assert_equal "$(redis eval 'for i = 500, 1499 do redis.call("LSET", KEYS[1], i, "gone") end
 		return redis.call("LREM", KEYS[1], 0, "gone")' 1 "$ready")" 1000
 	assert_equal "$(redis hdel "$marks" 17)" 1
+	# A full queue hides none of the marks behind.
+	run_mq 0 mq-set q max-length=1600
+	flushes 75 "q: the queue is full
+flushed: 1600 messages"
+	run_mq 0 mq-set q max-length=10000
 	run_mq 0 mq-publish -q --flush
 	assert_equal "$("$BUILD/mq-stats" --list ready -l q | sort -n | md5sum)" "$(seq 1 2500 | md5sum)"
 }
@@ -471,6 +476,7 @@ troubles() {
 			fi
 			! wait "$flush" || break
 		done
+		((n > 0)) # They were met.
 		kill "$troubles"
 		wait "$troubles" || true
 		redis config set maxmemory 0 >/dev/null
@@ -550,6 +556,58 @@ flushed: 1 message"
 	assert_equal "$(ready)" "1 2 3 4"
 }
 
+@test "spool: killed while it is set aside: not published, and there once" {
+	no_static "the calls are those of a library"
+	local n name lib=$T/kill.so
+	export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+	cc -shared -fPIC -o "$lib" "$BATS_TEST_DIRNAME/kill.c" -ldl
+	for ((n = 1; n < 16; n++)); do
+		redis flushall >/dev/null
+		rm -rf "$spool"
+		away
+		run_mq 0 mq-publish -q --spool q x
+		back
+		name=$(files | grep -v state)
+		echo '{"begun_ms":1000}' >"$spool/$name.state"
+		KILL_AT=$n KILL_HOW=before LD_PRELOAD="$lib" "$BUILD/mq-publish" -q --flush || true
+		run_mq 0/65 mq-publish -q --flush
+		assert_equal "$n $(redis exists 'rmq::queue::[q]::ready')" "$n 0"
+		assert_equal "$n $(files | grep -c 'refused$')" "$n 1"
+	done
+}
+
+@test "spool: the server comes back, and a message is set aside: all others come at once" {
+	away
+	(
+		echo '{"payload":"a","headers":{"Mq-After":["nobody"]}}'
+		seq -f '{"payload":"%g"}' 30000
+	) >"$T/lines"
+	run_mq 0 mq-publish -q --jsonl --spool q <"$T/lines"
+	run_mq 0 mq-publish -q --spool r x
+	flushes 69
+	back
+	flushes 65 "flushed: 30001 messages"
+	assert_equal "$(ready r) $(ready | md5sum)" "x $(seq 30000 | xargs | md5sum)"
+}
+
+@test "spool: a message that is too long for the server is set aside, alone" {
+	redis config set proto-max-bulk-len 1mb >/dev/null
+	away
+	(
+		seq 3
+		head -c 2000000 /dev/zero | tr '\0' x
+		echo
+		seq 4 6
+	) >"$T/lines"
+	run_mq 0 mq-publish -ql --spool q <"$T/lines"
+	back
+	run_mq 65 mq-publish -q --flush
+	assert_equal "$(ready)" "1 2 3 4 5 6"
+	run_mq 0 mq-stats --spool --json
+	assert_equal "$(jq -r '.[] | "\(.messages) \(.why)"' <<<"$output")" "1 too long"
+	redis config set proto-max-bulk-len 512mb >/dev/null
+}
+
 @test "spool: a damaged file is set aside, and the others come" {
 	away
 	run_mq 0 mq-publish -q --spool q 1
@@ -564,10 +622,19 @@ flushed: 2 messages"
 	assert_equal "$(files | head -n 1)" "$name.refused"
 	run_mq 0 mq-publish --spool q 3
 	assert_equal "$stderr" ""
+	# It is tried again, in vain: the message is there.
+	mv "$spool/$name.refused" "$spool/$name"
+	flushes 65 "--flush: $name.refused: damaged
+flushed: 1 message"
+	assert_equal "$(ready)" "1 3"
 }
 
 @test "spool: what cannot be spooled is refused" {
 	local why='mq-publish: --spool cannot be used with --wait, --durable, --http, --tick, --raw, --attach, --coalesce or --existing'
+	away
+	tells 69 "mq-publish: --batch b: not begun: there is no message, and the server is away" \
+		mq-publish --spool -l --batch b q </dev/null
+	back
 	tells 64 "$why" mq-publish --spool --wait q x
 	tells 64 "$why" mq-publish --spool --durable q x
 	tells 64 "$why" mq-publish --spool --attach "f=$0" q x
