@@ -4,6 +4,8 @@
 #   cluster_start [N]       three masters, and N replicas of each (0); sets CLUSTER_URL;
 #                           one that is silent for $NODE_TIMEOUT ms is lost to the others,
 #                           by default for longer than a busy machine lets it wait
+#   replicas_known          each node says that all masters have a replica, which takes a
+#                           while: one that has replicated nothing is not listed
 #   cluster_stop            and its end
 #   node I ARGS...          redis-cli on node I, from 0
 #   cluster ARGS...         redis-cli that follows its slots
@@ -119,6 +121,14 @@ cluster_ready() {
 	for ((i = 0; i < CLUSTER_NODES; i++)); do
 		! node "$i" info replication | grep -q master_link_status:down ||
 			return 1
+	done
+}
+
+replicas_known() {
+	local i
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
+		[ "$(node "$i" cluster slots | grep -xE '[0-9a-f]{40}' |
+			sort -u | wc -l)" = "$CLUSTER_NODES" ] || return 1
 	done
 }
 

@@ -270,6 +270,7 @@ calls() {
 # The last ones, as they cost nodes.
 @test "transfers: what no replica has confirmed stays at the source" {
 	local node replica
+	eventually 30 replicas_known
 	rejected 5
 	node=$(node_of "$TO")
 	replica=$(replica_of "$node")
