@@ -33,10 +33,10 @@ commands_of() {
 		}' "$root/man/mq-sizing.7"
 }
 
-# consumer NAME URL: notes each payload in $T/NAME when it is done
+# consumer NAME URL OPTIONS...: notes each payload in $T/NAME when it is done
 consumer() {
 	# shellcheck disable=SC2016 # a script
-	"$BUILD/mq-consume" -q -u "$2" q -- \
+	"$BUILD/mq-consume" -q -u "$2" "${@:3}" q -- \
 		sh -c 'read -r p; echo "$p" >>"$T/$0"' "$1" 3>&- &
 	consumers+=($!)
 }
@@ -117,7 +117,8 @@ both_have_nothing() {
 	echo "$OLD" >"$T/url"
 	echo 0 >"$T/published"
 	seq -f 'message %g' 1 1400 | run_mq 0 mq-publish -q -u "$OLD" -l q
-	consumer old "$OLD"
+	# It leaves the relay enough to do.
+	consumer old "$OLD" --rate 50/s
 	consumer new "$NEW"
 	publisher 1401 1500 &
 	publisher=$!
