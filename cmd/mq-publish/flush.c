@@ -184,6 +184,15 @@ flush_name(struct flush *f, const char *name)
 	return status;
 }
 
+/* Whether nothing can be published after this end of an attempt: a cluster may lack the node of one
+ * queue only. */
+static bool
+is_away(const struct mq_server *server, int status)
+{
+	return status == MQ_EXIT_UNAVAILABLE &&
+	    server->url.kind != MQ_URL_CLUSTER;
+}
+
 int
 flush_spool(struct options *o, struct mq_server *server)
 {
@@ -191,7 +200,6 @@ flush_spool(struct options *o, struct mq_server *server)
 	    .opt = o, .server = server, .since_ms = mq_clock_unix_us() / 1000};
 	struct mq_names names;
 	int fd = spool_lock(), status = MQ_EXIT_OK, one = MQ_EXIT_OK;
-	bool whole = server->url.kind == MQ_URL_CLUSTER;
 	size_t i;
 
 	if (fd == -1 || spool_list(&names, false) == -1)
@@ -200,8 +208,7 @@ flush_spool(struct options *o, struct mq_server *server)
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f.flushed == MAP_FAILED)
 		mq_die(MQ_EXIT_AGAIN, "--flush: %s", strerror(errno));
-	/* A cluster may lack the node of one queue only. */
-	for (i = 0; i < names.n && (whole || one != MQ_EXIT_UNAVAILABLE); i++) {
+	for (i = 0; i < names.n && !is_away(server, one); i++) {
 		while ((one = flush_name(&f, names.list[i].name)) == GO_ON)
 			status = MQ_EXIT_DATA;
 		status = one != MQ_EXIT_OK ? one : status;
@@ -216,22 +223,44 @@ flush_spool(struct options *o, struct mq_server *server)
 	return status;
 }
 
-bool
-flush_left(const struct options *o, const struct mq_server *server)
+/* Whether one of these files has messages of the queue for this server. */
+static bool
+have_queue(const struct mq_names *names, const struct options *o,
+    const struct mq_server *server)
 {
-	struct mq_names names;
 	struct spool_reader r;
 	bool yes = false;
 	size_t i;
 
-	if (spool_list(&names, false) == -1)
-		mq_die(MQ_EXIT_IO, "--spool: %s", strerror(errno));
-	for (i = 0; i < names.n && !yes; i++) {
-		yes = spool_open(&r, names.list[i].name) == 0 &&
+	for (i = 0; i < names->n && !yes; i++) {
+		yes = spool_open(&r, names->list[i].name) == 0 &&
 		    strcmp(r.head.server, server->name) == 0 &&
 		    strcmp(r.head.queue, o->queue) == 0;
 		spool_close(&r);
 	}
-	mq_names_free(&names);
 	return yes;
+}
+
+static void
+list_files(struct mq_names *names)
+{
+	if (spool_list(names, false) == -1)
+		mq_die(MQ_EXIT_IO, "--spool: %s", strerror(errno));
+}
+
+bool
+flush_first(struct options *o, struct mq_server *server)
+{
+	struct mq_names names;
+	bool behind = false;
+
+	list_files(&names);
+	if (names.n > 0) {
+		behind = is_away(server, flush_spool(o, server));
+		mq_names_free(&names);
+		list_files(&names);
+		behind = behind || have_queue(&names, o, server);
+	}
+	mq_names_free(&names);
+	return behind;
 }

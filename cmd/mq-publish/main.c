@@ -7,8 +7,6 @@
  */
 #include <fcntl.h>
 
-#include "shared/spool.h"
-
 #include "publish.h"
 
 static int
@@ -46,29 +44,6 @@ publish(struct transport *t)
 	return status;
 }
 
-/* Publishes what waits before new messages.  If some of their queue must wait further, they go behind
- * it. */
-static void
-begin_spool(struct transport *t, struct mq_server *server)
-{
-	struct mq_names waiting;
-	/* A cluster may lack the node of one queue only. */
-	bool whole = server->url.kind == MQ_URL_CLUSTER, away = false;
-
-	spool_prepare(t, server);
-	if (spool_list(&waiting, false) == -1)
-		mq_die(MQ_EXIT_IO, "--spool: %s", strerror(errno));
-	if (waiting.n > 0)
-		away = (flush_spool(t->opt, server) == MQ_EXIT_UNAVAILABLE &&
-			   !whole) ||
-		    flush_left(t->opt, server);
-	mq_names_free(&waiting);
-	if (away)
-		transport_begin_away(t);
-	else
-		transport_begin(t, server);
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -99,7 +74,9 @@ main(int argc, char *argv[])
 	}
 	options_use_layout(o, &server);
 	if (o->spool_max > 0)
-		begin_spool(&t, &server);
+		spool_prepare(&t, &server);
+	if (o->spool_max > 0 && flush_first(o, &server))
+		transport_begin_away(&t);
 	else
 		transport_begin(&t, &server);
 	if (o->tick < 0)

@@ -196,8 +196,9 @@ void spool_note(struct transport *, int status, const char *why);
 
 /* Publishes what waits for this server, whatever holds up a queue: the exit status. */
 int flush_spool(struct options *, struct mq_server *);
-/* Whether messages of the queue wait for this server. */
-bool flush_left(const struct options *, const struct mq_server *);
+/* flush_spool() before new messages: whether those must go to disk, as the server is away, or behind
+ * others of their queue. */
+bool flush_first(struct options *, struct mq_server *);
 
 /* --- messages ------------------------------------------------------------- */
 
